@@ -23,7 +23,7 @@ import hdbkit
 import hdbkit.widgets
 from bench.common import chromium, quick_or, scratch, show, timed, title
 from bench.journal import BLOCKS, CONFIGURATIONS, USERS, finished, spec
-from hdbkit.experiment.sweep import plan_sweep
+from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.results.experiment_folder import experiment_folder
 from hdbkit.widgets.parts.base import STATIC
 from tests.widgets.test_run_table import MODEL

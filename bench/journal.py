@@ -19,8 +19,8 @@ from hdbkit.config import SweepSpec, Target
 from hdbkit.config.metric import Metric
 from hdbkit.contracts import ServerControl
 from hdbkit.experiment import experiment_progress, resume
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep
 from hdbkit.experiment.plan import run_plan
-from hdbkit.experiment.sweep import SweepPlan, plan_sweep
 from hdbkit.plan import RunPlan
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, runs_frame
 from hdbkit.results.folder import RunFolder

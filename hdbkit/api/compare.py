@@ -47,8 +47,9 @@ from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.config.target import target_names
 from hdbkit.errors import InputError
+from hdbkit.experiment.kinds.comparison import ComparisonPlan
 from hdbkit.experiment.plan import new_experiment_id
-from hdbkit.experiment.sides import ComparisonPlan, in_blocks
+from hdbkit.experiment.sides import in_blocks
 from hdbkit.report.compare_report import compare_card, compare_report
 from hdbkit.report.tables import cell
 from hdbkit.results.catalog import find_run, profile_tag, rows_of, runs_of_profile, runs_under

@@ -26,7 +26,7 @@ from hdbkit.api.result import Result
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.config.metric import Metric
 from hdbkit.experiment import ExperimentStatus
-from hdbkit.experiment.sweep import SweepPlan
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.loading import BuildResult, Written
 from hdbkit.results.manifest import Status
 from hdbkit.results.run_result import RunResult

@@ -10,15 +10,13 @@ from inspect import signature, unwrap
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from hdbkit.api.running import OnRun, Running
-from hdbkit.api.servers import opened
 from hdbkit.config import Target
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.execution.handle import OnPoll, execute, execute_together
-from hdbkit.experiment import EventKind, ExperimentEvent, Watcher, prepare, resume, start, take_over
+from hdbkit.experiment import Watcher, resume, start, take_over
 from hdbkit.experiment.events import ignore_event
+from hdbkit.experiment.kinds import read_plan
 from hdbkit.experiment.plan import ExperimentPlan
-from hdbkit.experiment.sides import SlowCommitPlan
-from hdbkit.experiment.sources import read_plan
 from hdbkit.files import read_bytes
 from hdbkit.plan import RunPlan
 from hdbkit.programs import Process, waiting_program
@@ -43,13 +41,8 @@ def executed(
     workspace: BareWorkspace, planned: ExperimentPlan, watch: Watcher, watch_run: OnRun | None
 ) -> ExperimentFolder:
     """Execute a planned experiment in this process; errors are those of :func:`hdbkit.experiment.start`."""
-    if isinstance(planned, SlowCommitPlan):
-        from hdbkit.api.releases import searched
-
-        return searched(workspace, prepare(planned, workspace.results, control), watch, watch_run)
     runs = _Runs(workspace, watch_run)
-    with opened(planned, _said(planned, watch)) as ready:
-        return start(ready, workspace.results, control, runs.one, watch, run_together=runs.together)
+    return start(planned, workspace.results, control, runs.one, watch, run_together=runs.together)
 
 
 def executing(
@@ -87,20 +80,8 @@ def resumed(
     watch_run: OnRun | None,
 ) -> ExperimentFolder:
     """Continue an experiment in this process; errors are those of :func:`hdbkit.experiment.resume`."""
-    runs, plan = _Runs(workspace, watch_run), read_plan(folder)
-    if isinstance(plan, SlowCommitPlan):
-        from hdbkit.api.releases import searched
-
-        if blocks is not None:
-            plan.extended(blocks)
-        return searched(workspace, folder, watch, watch_run)
-    with opened(plan, _said(plan, watch)) as ready:
-        at = ready.targets if plan.own_servers else targets
-        return resume(folder, control, runs.one, watch, blocks, at, run_together=runs.together)
-
-
-def _said(plan: ExperimentPlan, watch: Watcher) -> Callable[[str], None]:
-    return lambda line: watch(ExperimentEvent(EventKind.WAITING, len(plan.runs), note=line))
+    runs = _Runs(workspace, watch_run)
+    return resume(folder, control, runs.one, watch, blocks, targets, run_together=runs.together)
 
 
 def resumed_targets(

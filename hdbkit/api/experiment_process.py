@@ -18,7 +18,7 @@ from pydantic import SecretStr
 from hdbkit.api.workspace import Workspace
 from hdbkit.config import Target
 from hdbkit.errors import HdbkitError
-from hdbkit.experiment.sources import read_plan
+from hdbkit.experiment.kinds import read_plan
 from hdbkit.files import results_umask
 from hdbkit.programs import STOPS
 from hdbkit.results.experiment_folder import ExperimentFolder

@@ -34,11 +34,15 @@ from hdbkit.experiment import (
     take_over,
 )
 from hdbkit.experiment.events import ignore_event
-from hdbkit.experiment.max_rate import MaxRatePlan
+from hdbkit.experiment.kinds import kind_of, read_plan
+from hdbkit.experiment.kinds.comparison import ComparisonPlan
+from hdbkit.experiment.kinds.engines import EnginesPlan
+from hdbkit.experiment.kinds.max_rate import MaxRatePlan
+from hdbkit.experiment.kinds.profile import ProfilePlan
+from hdbkit.experiment.kinds.releases import ReleasesPlan
+from hdbkit.experiment.kinds.slow_commit import SlowCommitPlan
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.experiment.plan import ExperimentPlan
-from hdbkit.experiment.sides import ComparisonPlan, EnginesPlan, ProfilePlan, ReleasesPlan, SlowCommitPlan
-from hdbkit.experiment.sources import read_plan
-from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.programs import Process
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folders, find_experiment
 from hdbkit.results.folder import RunFolder
@@ -198,7 +202,8 @@ class ExperimentVerbs(FirstStepVerbs, ComparisonVerbs, ProfileVerbs, MaxRateVerb
 
     def _read(self, folder: ExperimentFolder) -> ExperimentResult:
         """The result of an experiment by its kind."""
-        verbs: dict[type[ExperimentPlan], Callable[..., ExperimentResult]] = {
+        readers: dict[type[ExperimentPlan], Callable[..., ExperimentResult]] = {
+            SweepPlan: lambda _, folder: SweepResult(folder),
             ComparisonPlan: ComparisonVerbs.measure_in_turn,
             ProfilePlan: ProfileVerbs.profile,
             MaxRatePlan: MaxRateVerbs.find_max,
@@ -206,8 +211,9 @@ class ExperimentVerbs(FirstStepVerbs, ComparisonVerbs, ProfileVerbs, MaxRateVerb
             SlowCommitPlan: ReleaseVerbs.find_slow_commit,
             EnginesPlan: FirstStepVerbs.demo_engines,
         }
-        kind = type(read_plan(folder))
-        return SweepResult(folder) if kind is SweepPlan else reader_of(verbs[kind])(self, folder)
+        plan = read_plan(folder)
+        found: ExperimentResult = reader_of(readers.get(type(plan), kind_of(plan).result))(self, folder)
+        return found
 
 
 def _dumped(target: Target) -> dict[str, Any]:

@@ -30,9 +30,10 @@ from hdbkit.databases import database
 from hdbkit.errors import InputError, SchemaProblem
 from hdbkit.experiment import Watcher
 from hdbkit.experiment.events import ignore_event
+from hdbkit.experiment.kinds.engines import EnginesPlan
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.experiment.plan import new_experiment_id
-from hdbkit.experiment.sides import EnginesPlan, Side, in_blocks
-from hdbkit.experiment.sweep import SweepPlan
+from hdbkit.experiment.sides import Side, in_blocks
 from hdbkit.loading import BuildProgress
 from hdbkit.paths import data_folder
 from hdbkit.results.experiment_folder import ExperimentFolder

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hdbkit.config import Target
 from hdbkit.errors import CannotConnect, DamagedResult, InputError, NoneFree, NothingListens
-from hdbkit.experiment.sources import read_plan
+from hdbkit.experiment.kinds import read_plan
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folders, unverified
 from hdbkit.servers.server_access import address_of
 

@@ -26,7 +26,7 @@ from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.load import RateOf
 from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
-from hdbkit.experiment.max_rate import MaxRatePlan, begun, manifests_of, outcome_of
+from hdbkit.experiment.kinds.max_rate import MaxRatePlan, begun, manifests_of, outcome_of
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.report.max_rate_report import max_rate_card, max_rate_report
 from hdbkit.results.experiment_folder import ExperimentFolder

@@ -23,11 +23,9 @@ from hdbkit.arrivals import rate_of
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.sweep_charts import power_chart
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.errors import DamagedResult
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.experiment.plan import ExperimentPlan
-from hdbkit.experiment.sides import ProfilePlan, SidesPlan
-from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.plan import RunPlan
 from hdbkit.results.experiment_folder import experiment_folders, runs_frame
 from hdbkit.results.folder import run_folders
@@ -211,7 +209,8 @@ class PlanningVerbs(BareWorkspace):
             None where nothing is compared in two or more complete blocks: for a search, and for a sweep without a
             configuration besides the baseline or whose configurations alternate within runs.
         """
-        if (design := _design_of(planned)) is None:
+        design = planned.design
+        if design is None or design.comparisons < 1 or design.looks[-1] < 2:
             return None
         root = self.results
         noises, source = list(islice(_of_sweeps(root, planned), _SWEEPS)), "recent sweep"
@@ -245,22 +244,6 @@ class PlanningVerbs(BareWorkspace):
             rate = (run.measured.operations_per_s or 0.0) * max(1.0, users / _users(run))
         cores = [one.cores for one in run.load_hosts] or [run.host.cores or 1]
         return PlannedHosts(users, _cpu_us(run) or 0.0, rate, int(median(cores)), run.run_id, _users(run))
-
-
-def _design_of(planned: ExperimentPlan) -> tuple[int, int, tuple[int, ...]] | None:
-    """The number of comparisons and of user counts, and the looks of complete blocks; None without a comparison."""
-    comparisons = len(planned.configurations) - 1
-    design: tuple[int, int, tuple[int, ...]]
-    match planned:
-        case ProfilePlan(virtual_users=users, blocks=blocks):
-            design = len(users) - 1, 1, (blocks,)
-        case SidesPlan():
-            design = comparisons, len(planned.virtual_users), (planned.blocks,)
-        case SweepPlan(spec=spec) if spec.strategy is Strategy.GRID and spec.compare_by is not CompareBy.SLICES:
-            design = comparisons, len(spec.virtual_users), spec.looks or (spec.blocks,)
-        case _:
-            return None
-    return design if design[0] > 0 and design[2][-1] > 1 else None
 
 
 def _of_sweeps(root: Path, planned: ExperimentPlan) -> Iterator[tuple[float, float]]:
@@ -326,18 +309,11 @@ def _alike(planned: ExperimentPlan, found: _Work, except_for: Set[str] = _OF_A_R
         except_for: fields of the load that may differ.
     """
     target, workload, load = found
-    at, asked, driven = _work_of(planned)
+    at, asked, driven = planned.work
     wanted = {} if asked is None else asked.model_dump(exclude_unset=True)
     return (
         target.url == at.url and _agree(wanted, workload) and _agree(driven.model_dump(exclude=set(except_for)), load)
     )
-
-
-def _work_of(planned: ExperimentPlan) -> _Work:
-    if isinstance(planned, SweepPlan):
-        return planned.target, planned.spec.workload, planned.spec.load
-    first = planned.cell(planned.runs[0])
-    return first.target, first.workload, first.load
 
 
 def _work_of_run(plan: RunPlan) -> _Work:

@@ -25,8 +25,9 @@ from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import InputError
+from hdbkit.experiment.kinds.profile import ProfilePlan
 from hdbkit.experiment.plan import new_experiment_id
-from hdbkit.experiment.sides import ProfilePlan, Side, in_blocks
+from hdbkit.experiment.sides import Side, in_blocks
 from hdbkit.report.history_report import history_card, history_report
 from hdbkit.results.catalog import list_runs, profiles_of
 from hdbkit.results.experiment_folder import ExperimentFolder

@@ -1,49 +1,39 @@
 """Compares commits of a database server: each is built from a git checkout, started, and measured in turn.
 
-All servers have the same data and settings and run side by side, so what changes on the machine meets all alike.
-
-The search for the commit that made a server slower compares one commit after the other with the first. Each step is
-an experiment of its own; the search has a folder, a journal and a process, in which the steps follow from the results
-of those before. So a killed search continues with the step that was missing.
+All servers have the same data and settings and run side by side, so what changes on the machine meets all alike. The
+search for the commit that made a server slower compares one commit after the other with the first
+(``experiment.kinds.slow_commit``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from math import sqrt
 from pathlib import Path
-from typing import cast
 
 import pandas as pd
 
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS, Again
 from hdbkit.api.compare import Comparison, of_sides
-from hdbkit.api.executing import executed, executing, reader_of, resumed
+from hdbkit.api.executing import executing
 from hdbkit.api.experiment_result import ExperimentResult
-from hdbkit.api.running import OnRun, RunVerbs
+from hdbkit.api.running import RunVerbs
 from hdbkit.api.sides import counts_of, results_of_sides
 from hdbkit.charts.chart import Chart
-from hdbkit.config import Load, Preparation, Target, WorkloadSpec
+from hdbkit.config import Load, Preparation, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
-from hdbkit.experiment import ExperimentStatus, Watcher, experiment_progress
-from hdbkit.experiment.course import Course
-from hdbkit.experiment.events import search_steps
+from hdbkit.experiment.kinds.releases import Commit, ReleasesPlan
+from hdbkit.experiment.kinds.slow_commit import UNDECIDED, SlowCommitPlan, begun, decision
 from hdbkit.experiment.plan import new_experiment_id
-from hdbkit.experiment.sides import Commit, ReleasesPlan, Side, SlowCommitPlan, in_blocks
-from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
-from hdbkit.results.journal import Step
+from hdbkit.experiment.sides import in_blocks
+from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.servers import launcher, startable_kinds
 from hdbkit.servers.source_builds import commit_of, commits_between, described, short, subject_of
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
-from hdbkit.workspace import BareWorkspace
-
-_SLOWER, _UNDECIDED = "slower", "undecided"
-Decided = Callable[[Comparison], bool]
 
 
 @dataclass(frozen=True)
@@ -190,26 +180,26 @@ class ReleaseVerbs(RunVerbs):
         if not launcher(kind).build_commands(source, configure, 1):
             raise InputError(f"hdbkit cannot build a server of kind '{kind}' from its source")
         experiment_id = new_experiment_id(datetime.now(UTC), "releases")
-        return planned_sides(
-            ReleasesPlan(
-                experiment_id=experiment_id,
-                configurations=(),
-                runs=(),
-                sides=(),
-                virtual_users=counts_of({}, load, virtual_users, blocks),
-                blocks=blocks,
-                seed=experiment_id,
-                prepared=preparation or Preparation(),
-                checkout=source,
-                database=kind,
-                commits=commits,
-                configure=tuple(configure),
-                settings={name: str(value) for name, value in (settings or {}).items()},
-                smallest_effect=smallest_effect,
-            ),
-            spec,
-            workload_of(spec).load(load or Load()),
+        plan = ReleasesPlan(
+            experiment_id=experiment_id,
+            configurations=tuple({"commit": str(one)} for one in commits),
+            runs=(),
+            sides=(),
+            virtual_users=counts_of({}, load, virtual_users, blocks),
+            blocks=blocks,
+            seed=experiment_id,
+            prepared=preparation or Preparation(),
+            checkout=source,
+            database=kind,
+            commits=commits,
+            configure=tuple(configure),
+            settings={name: str(value) for name, value in (settings or {}).items()},
+            smallest_effect=smallest_effect,
         )
+        driven = workload_of(spec).load(load or Load())
+        sides = tuple(plan.side(one, spec, driven) for one in commits)
+        runs = in_blocks(sides, plan.virtual_users, range(1, blocks + 1), plan.seed)
+        return plan.model_copy(update={"sides": sides, "runs": runs})
 
     @executing(plan_releases)
     def releases(self, folder: ExperimentFolder) -> Releases:
@@ -226,7 +216,10 @@ class ReleaseVerbs(RunVerbs):
         Example:
             >>> hdbkit.releases("source", ["REL_17_0", "REL_18_0"], blocks=8).comparisons  # doctest: +SKIP
         """
-        plan = folder.read_plan(ReleasesPlan)
+        return self._compared(folder, folder.read_plan(ReleasesPlan))
+
+    def _compared(self, folder: ExperimentFolder, plan: ReleasesPlan) -> Releases:
+        """The comparisons of commits. Raises ``InputError`` before all are measured."""
         first, *rest = results_of_sides(self, folder, plan).values()
         if not first or not all(rest):
             raise InputError(f"{folder.experiment_id} has not measured every commit yet; see: hdbkit experiments")
@@ -266,14 +259,9 @@ class ReleaseVerbs(RunVerbs):
         """
         if len(first.commits) != 2:
             raise InputError(f"a search needs two commits, an earlier and a later one, not {len(first.commits)}")
-        commits_between(first.checkout, *(one.commit for one in first.commits))
-        return SlowCommitPlan(
-            experiment_id=new_experiment_id(datetime.now(UTC), "slow-commit"),
-            configurations=first.configurations,
-            runs=first.runs,
-            first=first,
-            max_blocks=max_blocks or 4 * first.blocks,
-        )
+        experiment_id = new_experiment_id(datetime.now(UTC), "slow-commit")
+        between = commits_between(first.checkout, *(one.commit for one in first.commits))
+        return begun(first, experiment_id, between, max_blocks or 4 * first.blocks)
 
     @executing(plan_slow_commit)
     def find_slow_commit(self, folder: ExperimentFolder) -> Releases:
@@ -286,20 +274,21 @@ class ReleaseVerbs(RunVerbs):
             >>> hdbkit.find_slow_commit(planned).search.sentence  # doctest: +SKIP
         """
         plan = folder.read_plan(SlowCommitPlan)
-        steps = iter(search_steps(plan, folder))
-
-        def measured(_: ReleasesPlan, __: Decided) -> Releases:
-            if (step := next(steps, None)) is None:
-                raise InputError(
-                    f"{folder.experiment_id} has not found the commit yet; continue it with: hdbkit resume "
-                    f"{folder.experiment_id}"
-                )
-            return _read_releases(self, step)
-
-        return search(plan, measured)
-
-
-_read_releases = reader_of(ReleaseVerbs.releases)
+        unfinished = (
+            f"{folder.experiment_id} has not found the commit yet; continue it with: hdbkit resume "
+            f"{folder.experiment_id}"
+        )
+        if folder.journal.state.next_number <= len(plan.runs):
+            raise InputError(unfinished)
+        whole, *others = [self._compared(folder, plan.step(number)) for number in range(len(plan.steps))]
+        found = decision(plan, [one.pairs[0].ratio for one in (whole, *others)])
+        if not found.is_final:
+            raise InputError(unfinished)
+        ratio = whole.pairs[0].ratio
+        unknown = f"it is not known whether the last commit is slower than the first: {ratio.sentence}"
+        undecided = unknown if ratio.verdict == UNDECIDED else ""
+        subjects = tuple(f"{described(plan.checkout, one)}: {subject_of(plan.checkout, one)}" for one in found.left)
+        return replace(whole, search=Search(tuple(others), found.left, subjects, undecided))
 
 
 def _different(source: Path, refs: Sequence[str]) -> tuple[Commit, ...]:
@@ -308,99 +297,3 @@ def _different(source: Path, refs: Sequence[str]) -> tuple[Commit, ...]:
     if len({one.commit for one in commits}) < max(2, len(commits)):
         raise InputError(f"give two or more different commits, not {', '.join(refs) or 'none'}")
     return commits
-
-
-def planned_sides(plan: ReleasesPlan, spec: WorkloadSpec, load: Load) -> ReleasesPlan:
-    """The plan with a side for each commit; their targets are known when the servers run."""
-    sides = tuple(
-        Side(
-            name=short(one.commit),
-            target=Target(kind=plan.database, database=short(one.commit)),
-            workload=spec,
-            load=load,
-            label=f"{plan.experiment_id}-{short(one.commit)}",
-        )
-        for one in plan.commits
-    )
-    runs = in_blocks(sides, plan.virtual_users, range(1, plan.blocks + 1), plan.seed)
-    configurations = tuple({"commit": str(one)} for one in plan.commits)
-    return plan.model_copy(update={"sides": sides, "runs": runs, "configurations": configurations})
-
-
-def searched(
-    workspace: BareWorkspace, folder: ExperimentFolder, watch: Watcher, watch_run: OnRun | None
-) -> ExperimentFolder:
-    """Execute the missing steps of a search; errors are those of :func:`hdbkit.experiment.start`."""
-    plan, lab = folder.read_plan(SlowCommitPlan), cast(ReleaseVerbs, workspace)
-    course = Course(plan, folder, watch)
-
-    def measured(planned: ReleasesPlan, decided: Decided) -> Releases:
-        """The comparison of two commits, with more blocks as long as fewer do not decide."""
-        step = experiment_folder(folder.root, planned.experiment_id)
-        if not step.planned:
-            course.waits(f"{planned.title}: {planned.experiment_id}")
-            executed(lab, planned, watch, watch_run)
-        elif experiment_progress(step).status is not ExperimentStatus.DONE:
-            resumed(lab, step, (), None, watch, watch_run)
-        found, count = _read_releases(lab, step), step.read_plan(ReleasesPlan).blocks
-        while not decided(found.pairs[0]) and count < plan.max_blocks:
-            count = min(2 * count, plan.max_blocks)
-            found = _read_releases(lab, resumed(lab, step, (), count, watch, watch_run))
-        return found
-
-    with folder.executing(), course.noted():
-        search(plan, measured)
-        folder.append(Step.FINISHED)
-    return folder
-
-
-def search(plan: SlowCommitPlan, measured: Callable[[ReleasesPlan, Decided], Releases]) -> Releases:
-    """Halve the commits between the base and the last one until one is left; ``measured`` measures a step."""
-    first, steps = plan.first, list[Releases]()
-    base, last = first.commits
-    commits = commits_between(first.checkout, base.commit, last.commit)
-    whole = measured(_step(plan, 0, first.commits), lambda found: found.ratio.verdict != _UNDECIDED)
-    ratio = whole.pairs[0].ratio
-    if ratio.verdict != _SLOWER:
-        undecided = f"it is not known whether the last commit is slower than the first: {ratio.sentence}"
-        return replace(whole, search=Search((), (), (), undecided if ratio.verdict == _UNDECIDED else ""))
-    half = sqrt(ratio.ratio)
-
-    def is_slow(commit: str) -> bool | None:
-        two = (base, Commit(ref=described(first.checkout, commit), commit=commit))
-        planned = _step(plan, len(steps) + 1, two)
-        steps.append(measured(planned, lambda found: beyond(found, half) is not None))
-        return beyond(steps[-1].pairs[0], half)
-
-    left = bisected(commits, is_slow)
-    subjects = tuple(f"{described(first.checkout, one)}: {subject_of(first.checkout, one)}" for one in left)
-    return replace(whole, search=Search(tuple(steps), tuple(left), subjects))
-
-
-def _step(plan: SlowCommitPlan, number: int, commits: tuple[Commit, ...]) -> ReleasesPlan:
-    """The comparison of two commits as a step of the search."""
-    experiment_id, side = plan.step_id(number), plan.first.sides[0]
-    step = plan.first.model_copy(update={"experiment_id": experiment_id, "seed": experiment_id, "commits": commits})
-    return planned_sides(step, side.workload, side.load)
-
-
-def beyond(found: Comparison, half: float) -> bool | None:
-    """Whether a commit has most of the slowdown: its whole interval is below ``half``, or above it; else None."""
-    if found.ratio.high < half:
-        return True
-    return False if found.ratio.low > half else None
-
-
-def bisected(commits: Sequence[str], is_slow: Callable[[str], bool | None]) -> list[str]:
-    """The commits among which the first slow one is: one, or several where ``is_slow`` does not know.
-
-    The last of ``commits`` is known to be slow, and what comes before the first of them is not.
-    """
-    low, high = -1, len(commits) - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        slow = is_slow(commits[middle])
-        if slow is None:
-            break
-        low, high = (low, middle) if slow else (middle, high)
-    return list(commits[low + 1 : high + 1])

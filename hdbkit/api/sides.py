@@ -14,12 +14,10 @@ from hdbkit.config import Load, Target, WorkloadSpec, load_from
 from hdbkit.config.served import option_of_file
 from hdbkit.config.target import target_names
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.experiment.sides import Side, SidesPlan
+from hdbkit.experiment.sides import Side, SidesPlan, finished_runs
 from hdbkit.plan import RunPlan
 from hdbkit.results.catalog import list_runs, profiles_of
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
-from hdbkit.results.folder import RunFolder
-from hdbkit.results.journal import Step
 from hdbkit.servers.private import is_server_folder
 from hdbkit.workloads import metric_of, specification
 from hdbkit.workloads import workload as workload_of
@@ -149,14 +147,8 @@ def settled(workspace: BareWorkspace, target: Target, asked: WorkloadSpec, load:
 
 def results_of_sides(workspace: BareWorkspace, folder: ExperimentFolder, plan: SidesPlan) -> dict[str, list[Result]]:
     """The results of each side that are there, in the order of the plan."""
-    lines = folder.journal.state.runs
-    found: dict[str, list[Result]] = {side.name: [] for side in plan.sides}
-    for planned in plan.runs:
-        line = lines.get(planned.number)
-        if line is not None and line.step is Step.RUN_FINISHED:
-            run = Result(RunFolder(folder.root / line.run_id), workspace)
-            found[plan.sides[planned.configuration].name].append(run)
-    return found
+    found = zip(plan.sides, finished_runs(plan, folder), strict=True)
+    return {side.name: [Result(run, workspace) for run in runs] for side, runs in found}
 
 
 def ends_of(workspace: BareWorkspace, kind: type[SidesPlan], column: str, value: str) -> tuple[int, ...]:

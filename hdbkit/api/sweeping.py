@@ -36,9 +36,9 @@ from hdbkit.execution.server_host import host_facts
 from hdbkit.experiment import Watcher
 from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.executing import check
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep
+from hdbkit.experiment.kinds.sweep.slicing import planned_slices, slices_for
 from hdbkit.experiment.plan import new_experiment_id
-from hdbkit.experiment.slicing import planned_slices, slices_for
-from hdbkit.experiment.sweep import SweepPlan, plan_sweep
 from hdbkit.experiment.sweep_analysis import SweepAnalysis
 from hdbkit.report.sweep_journal import restored
 from hdbkit.report.sweep_report import sweep_card, sweep_report

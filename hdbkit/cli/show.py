@@ -24,8 +24,8 @@ from hdbkit.cli.exits import Exit
 from hdbkit.config import SweepSpec, spec_from
 from hdbkit.config.metric import Measure
 from hdbkit.config.sweep_spec import CompareBy, Strategy
-from hdbkit.experiment.slicing import on_server_note, unsuitable
-from hdbkit.experiment.sweep import SweepPlan
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan
+from hdbkit.experiment.kinds.sweep.slicing import on_server_note, unsuitable
 from hdbkit.text import many, number, plural, without_controls
 from hdbkit.workloads import workload
 

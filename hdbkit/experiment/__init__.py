@@ -1,9 +1,9 @@
 """Experiments: many runs with one plan, one journal, one process, one resume and one restoration of the servers.
 
-An experiment is cells x blocks: a plan (``plan.ExperimentPlan``) states the cells and the order of its runs, and
-``sources.following`` gives the plan after what the results decide. The runner depends neither on how a run is
-executed (a callable given by the caller) nor on the kind of server (a ``ServerControl`` for each target).
-``ARCHITECTURE.md``, "An experiment", names the plans and the steps.
+An experiment is cells x blocks: a plan (``plan.ExperimentPlan``) states the cells and the order of its runs, and its
+kind (``kinds``) gives the plan after what the results decide. The runner depends neither on how a run is executed (a
+callable given by the caller) nor on the kind of server (a ``ServerControl`` for each target). ``ARCHITECTURE.md``,
+"An experiment", names the kinds and the steps.
 
 The rules that must not break:
 
@@ -13,7 +13,8 @@ The rules that must not break:
   ``resume`` continues with the run that was missing; at the end each planned run exists exactly once.
 * A longer plan is on disk before its first new run, so every decision derives from plan, journal and results alone.
 * Settings and data are restored at the end, after an error, after Ctrl-C, and after a kill by the next experiment on
-  the server. A server of the experiment's own has ended with its process; another process starts it anew.
+  the server. A server of the experiment's own ends with its process, or where the plan continues on others; another
+  process starts it anew.
 * Runs that are executed at the same time count together or not at all.
 """
 

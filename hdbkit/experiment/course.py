@@ -11,8 +11,8 @@ from typing import Any
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.errors import ExperimentFailed, HdbkitError, InputError, ServerDown, disk_full, is_disk_full
 from hdbkit.experiment.events import KINDS, EventKind, ExperimentEvent, Watcher
+from hdbkit.experiment.kinds import kind_of
 from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
-from hdbkit.experiment.sources import following
 from hdbkit.results.experiment_folder import ExperimentFolder, run_facts
 from hdbkit.results.journal import GIVES_UP, SERVER_DOWN, Step
 from hdbkit.results.manifest import Manifest, Status
@@ -85,7 +85,7 @@ class Course:
     def turn(self) -> Sequence[PlannedRun]:
         """The next runs, after what the results so far decide; several if at the same time, none at the end."""
         before = len(self.folder.journal.state.decisions)
-        self.plan = following(self.plan, self.folder)
+        self.plan = kind_of(self.plan).following(self.plan, self.folder)
         for line in self.folder.journal.state.decisions[before:]:
             if line.step in KINDS:
                 self.report(KINDS[line.step], note=line.note)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from itertools import count, takewhile
 
 from hdbkit.errors import DamagedResult
+from hdbkit.experiment.kinds import read_plan
 from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
-from hdbkit.experiment.sides import SlowCommitPlan
-from hdbkit.experiment.sources import read_plan
-from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
+from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import RUN_ENDS, ExperimentState, JournalLine, Step
 from hdbkit.results.manifest import Manifest
@@ -144,16 +142,10 @@ class ExperimentProgress:
 
 
 def experiment_progress(folder: ExperimentFolder) -> ExperimentProgress:
-    """Compute the progress of an experiment; of a search for a commit, that of its present step.
-
-    Raises ``DamagedResult`` if its plan is missing or damaged.
-    """
+    """Compute the progress of an experiment. Raises ``DamagedResult`` if its plan is missing or damaged."""
     state = folder.journal.state
     begun, ended = state.begun, state.ended
     plan = read_plan(folder)  # after the journal: it has every run that the journal names
-    if isinstance(plan, SlowCommitPlan) and (steps := search_steps(plan, folder)):
-        (status, note), now = _status(folder, state), experiment_progress(steps[-1])
-        return replace(now, status=status, note=note, left_s=0.0 if status.ended else now.left_s)
     if not plan.runs or (begun and (begun.number or 0) > len(plan.runs)):
         raise DamagedResult(f"the journal of {folder.experiment_id} has runs that its plan does not have")
     status, note = _status(folder, state)
@@ -171,12 +163,6 @@ def experiment_progress(folder: ExperimentFolder) -> ExperimentProgress:
         note=note,
         left_s=0.0 if status.ended else _left_s(plan, state, len(plan.runs) - ended),
     )
-
-
-def search_steps(plan: SlowCommitPlan, folder: ExperimentFolder) -> list[ExperimentFolder]:
-    """The steps of a search that have begun, in order."""
-    steps = (experiment_folder(folder.root, plan.step_id(number)) for number in count())
-    return list(takewhile(lambda step: step.planned, steps))
 
 
 def _status(folder: ExperimentFolder, state: ExperimentState) -> tuple[ExperimentStatus, str]:

@@ -12,11 +12,11 @@ from hdbkit.contracts import ServerControl
 from hdbkit.errors import CannotConnect, ConfigErrors, DamagedResult, InputError, Problem, ServerFailed
 from hdbkit.experiment.course import Course
 from hdbkit.experiment.events import EventKind, ExperimentEvent, Watcher, ignore_event
+from hdbkit.experiment.kinds import kind_of, read_plan
 from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
 from hdbkit.experiment.preparing import too_few_connections, unprepared
 from hdbkit.experiment.servers import Controls, Servers, save
 from hdbkit.experiment.settling import resumed_by, settle, settle_earlier, undo_faults
-from hdbkit.experiment.sources import following, read_plan
 from hdbkit.experiment.turns import RunOne, RunTogether, Turns
 from hdbkit.results.experiment_folder import (
     ExperimentFolder,
@@ -60,11 +60,11 @@ def start(
         ServerDown: a server does not answer, and could not be repaired; ``resume`` continues once it runs.
         KeyboardInterrupt: stopped; the settings are restored, ``resume`` continues.
     """
-    folder, servers = _new_folder(plan, root), Servers(plan.targets, control)
+    folder, servers = _new_folder(plan, root), _given(plan, control)
     with resumed_by(plan.experiment_id), _held(plan, root, servers, watch):
         folder.write_plan(plan)
         with folder.executing():
-            _Execution(Course(plan, folder, watch), servers, run_one, run_together).execute()
+            _Execution(Course(plan, folder, watch), servers, control, run_one, run_together).execute()
     return folder
 
 
@@ -74,11 +74,7 @@ def prepare(plan: ExperimentPlan, root: Path, control: Controls) -> ExperimentFo
     Raises:
         ConfigErrors, InputError: as :func:`start`; nothing was written.
     """
-    folder = _new_folder(plan, root)
-    if plan.own_servers:
-        folder.write_plan(plan)
-        return folder
-    servers = Servers(plan.targets, control)
+    folder, servers = _new_folder(plan, root), _given(plan, control)
     if not _unrestored(root, servers):
         _check(plan, servers)
     with servers.alone(root):
@@ -107,11 +103,11 @@ def resume(
         if state.next_number > len(planned.runs) + 1:
             raise DamagedResult(f"the journal of {folder.experiment_id} has runs that its plan does not have")
         plan = planned.at(targets) if targets else planned
+        servers = _given(plan, control)
+        servers.say_to(say := _waiting(watch, len(plan.runs)))
         if plan.own_servers:
             forget_servers(folder)
-        servers = Servers(plan.targets, control)
-        servers.say_to(say := _waiting(watch, len(plan.runs)))
-        if not plan.own_servers:
+        else:
             undo_faults(folder, lambda number: plan.cell(plan.runs[number - 1]).target, say)
             start_same(folder, planned.targets, servers)
         plan, asked = _with_blocks(plan, folder, blocks)
@@ -119,7 +115,7 @@ def resume(
             if asked:
                 folder.append(Step.MORE_BLOCKS, blocks=asked)
                 folder.write_plan(plan)
-            _Execution(Course(plan, folder, watch), servers, run_one, run_together).execute()
+            _Execution(Course(plan, folder, watch), servers, control, run_one, run_together).execute()
     return folder
 
 
@@ -149,7 +145,7 @@ def _with_blocks(
     if asked is None:
         return plan, None
     if state.next_number > len(plan.runs):
-        plan = following(plan, folder)  # the look at its present end counts
+        plan = kind_of(plan).following(plan, folder)  # the look at its present end counts
     done = plan.runs[state.next_number - 2].block if state.next_number > 1 else 0
     longer = plan.extended(asked, done)
     return longer, None if longer == plan else asked
@@ -160,6 +156,11 @@ def _new_folder(plan: ExperimentPlan, root: Path) -> ExperimentFolder:
     if folder.planned:
         raise InputError(f"experiment {plan.experiment_id} already exists; run: hdbkit resume {plan.experiment_id}")
     return folder
+
+
+def _given(plan: ExperimentPlan, control: Controls) -> Servers:
+    """The servers that are there before the experiment: none if it starts its own."""
+    return Servers(() if plan.own_servers else plan.targets, control)
 
 
 def _unrestored(root: Path, servers: Servers) -> bool:
@@ -221,29 +222,47 @@ class _Execution:
     """The execution of one experiment, turn by turn."""
 
     course: Course
-    servers: Servers
+    given: Servers
+    control: Controls
     run_one: RunOne
     run_together: RunTogether | None = None
 
     def execute(self) -> None:
-        self.servers.say_to(self.course.waits)
-        with self.course.resumed_after_full_disk():
-            if self.course.turn():
-                with self.course.noted(), resumed_by(self.course.folder.experiment_id):
-                    self._execute()
-            if not self.course.folder.journal.state.finished:
-                self.course.folder.append(Step.FINISHED)
-
-    def _execute(self) -> None:
         course = self.course
-        turns = Turns(course, self.servers, self.run_one, self.run_together)
+        with course.resumed_after_full_disk():
+            continues = bool(course.turn())
+            while continues:
+                with course.noted(), resumed_by(course.folder.experiment_id), self._servers() as servers:
+                    continues = self._execute(servers)
+            if not course.folder.journal.state.finished:
+                course.folder.append(Step.FINISHED)
+
+    @contextmanager
+    def _servers(self) -> Iterator[Servers]:
+        """The servers of the next runs. Those of the experiment's own start now, and end with the block."""
+        course = self.course
+        if not course.plan.own_servers:
+            self.given.say_to(course.waits)
+            yield self.given
+            return
+        with kind_of(course.plan).servers(course.plan, course.waits) as plan:
+            course.plan, servers = plan, Servers(plan.targets, self.control)
+            with _held(plan, course.folder.root, servers, course.watch):
+                servers.say_to(course.waits)
+                yield servers
+
+    def _execute(self, servers: Servers) -> bool:
+        """Execute turns to the end, or until the plan continues on other servers of its own; whether it does."""
+        course = self.course
+        turns, targets = Turns(course, servers, self.run_one, self.run_together), course.plan.targets
         try:
-            save(course.plan, course.folder, self.servers)
+            save(course.plan, course.folder, servers)
             course.report(EventKind.SAVED)
-            while turn := course.turn():
+            while (turn := course.turn()) and course.plan.targets == targets:
                 turns.execute(turn)
                 self._stop_if_all_failed(turn[-1])
                 self._stop_without_slices(turn[-1])
+            return bool(turn)
         except KeyboardInterrupt:
             if course.folder.journal.state.changed:
                 course.waits(
@@ -252,7 +271,7 @@ class _Execution:
                 )
             raise
         finally:
-            if note := settle(course.folder, self.servers.by_identity):
+            if note := settle(course.folder, servers.by_identity):
                 course.report(EventKind.RESTORED, note=note)
 
     def _stop_if_all_failed(self, planned: PlannedRun) -> None:

@@ -1,7 +1,7 @@
 """What the plan of every experiment has: its runs in blocks, and the cell that each of them measures.
 
 Pure: no clock, no server, no file. Each source of cells is a kind of plan, which states its cells and how a server is
-prepared for them; ``sources`` lists the kinds. A run belongs to a block, a configuration and a number of virtual
+prepared for them; ``kinds`` has a module for each. A run belongs to a block, a configuration and a number of virtual
 users. What a configuration is, such as settings of a server or one of several targets, is the source's own.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import Field
 
@@ -55,6 +55,15 @@ class Cell:
     tags: tuple[str, ...] = ()
 
 
+class Design(NamedTuple):
+    """What is compared in complete blocks: the numbers of comparisons and of user counts, and the looks."""
+
+    comparisons: int
+    user_counts: int
+    looks: tuple[int, ...]
+    """Numbers of blocks."""
+
+
 class ExperimentPlan(ConfigModel):
     """The plan of an experiment: what the runner needs of any source of cells."""
 
@@ -62,6 +71,8 @@ class ExperimentPlan(ConfigModel):
     """Whether it goes on after a failed run; otherwise it ends there, and the run is repeated on resume."""
     own_servers: ClassVar[bool] = False
     """Whether the process that executes it starts the servers, and another one starts others in their place."""
+    builds_programs: ClassVar[bool] = False
+    """Whether it builds programs from source, with commands of a checkout."""
 
     kind: str
     experiment_id: str
@@ -117,6 +128,17 @@ class ExperimentPlan(ConfigModel):
     @property
     def found(self) -> WorkloadSpec | None:
         """The schema in the database as it was found, where there are such factors."""
+        return None
+
+    @property
+    def work(self) -> tuple[Target, WorkloadSpec | None, Load]:
+        """The target, workload and load of which its cells are variants; of several the first."""
+        first = self.cell(self.runs[0])
+        return first.target, first.workload, first.load
+
+    @property
+    def design(self) -> Design | None:
+        """What it compares in complete blocks; None where it does not."""
         return None
 
     def turn(self, planned: PlannedRun) -> tuple[PlannedRun, ...]:

@@ -14,8 +14,8 @@ from hdbkit.contracts import ServerControl
 from hdbkit.errors import AgentLost, DamagedResult, HdbkitError, ServerDown, ServerFailed
 from hdbkit.execution.handle import RunHandle, is_supervised
 from hdbkit.experiment.course import outcome
+from hdbkit.experiment.kinds import read_plan
 from hdbkit.experiment.servers import Server, Servers, settings_now
-from hdbkit.experiment.sources import read_plan
 from hdbkit.files import irregular_entry
 from hdbkit.processes import signals_held
 from hdbkit.results.experiment_folder import ExperimentFolder, unrestored

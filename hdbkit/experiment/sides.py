@@ -1,4 +1,4 @@
-"""The sources whose cells are sides: the two targets of a comparison, the one of a profile, and several engines.
+"""Plans whose cells are sides: the targets of a comparison, the one of a profile, commits, or engines.
 
 A block has one run of each side at each number of virtual users. The user counts come in random order, the sides of
 a count next to each other; which of them comes first changes from block to block (``run_order``), so that what
@@ -11,8 +11,7 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import Self
 
 from pydantic import Field
 
@@ -21,21 +20,11 @@ from hdbkit.config import Preparation, Target
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.specs import AnyLoad, AnyWorkload
 from hdbkit.errors import InputError
-from hdbkit.experiment.plan import MAX_RUNS, Cell, ExperimentPlan, PlannedRun
-from hdbkit.results.catalog import profile_tag
+from hdbkit.experiment.plan import MAX_RUNS, Cell, Design, ExperimentPlan, PlannedRun
+from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.journal import Step
 from hdbkit.run_order import in_turn
-from hdbkit.servers.source_builds import short
-
-
-class Commit(ConfigModel):
-    """A commit of a server: as it was named, and its digits."""
-
-    ref: str
-    commit: str
-
-    def __str__(self) -> str:
-        digits = short(self.commit)
-        return digits if self.ref.startswith(digits) else f"{self.ref} ({digits})"
 
 
 class Side(ConfigModel):
@@ -102,6 +91,10 @@ class SidesPlan(ExperimentPlan):
         return ()
 
     @property
+    def design(self) -> Design | None:
+        return Design(len(self.sides) - 1, len(self.virtual_users), (self.blocks,))
+
+    @property
     def preparation(self) -> Preparation:
         return self.prepared.before(self.sides[0].load)
 
@@ -124,99 +117,15 @@ class SidesPlan(ExperimentPlan):
         return self.model_copy(update={"blocks": blocks, "runs": (*self.runs, *more), "looks": looks})
 
 
-class ComparisonPlan(SidesPlan):
-    """The plan of a comparison of two sides."""
-
-    kind: Literal["comparison"] = "comparison"
-    names: tuple[str, str]
-    smallest_effect: float
-
-    @property
-    def title(self) -> str:
-        return f"the comparison of {self.sides[0].target.given} and {self.sides[1].target.given}"
-
-
-class ProfilePlan(SidesPlan):
-    """The plan of runs of a profile."""
-
-    kind: Literal["profile"] = "profile"
-    name: str
-
-    @property
-    def title(self) -> str:
-        return f"the profile '{self.name}'"
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """The tag by which the profile finds its runs."""
-        return (profile_tag(self.name),)
-
-
-class ReleasesPlan(SidesPlan):
-    """The plan of commits of a server, each built from source and started by the process that executes it."""
-
-    own_servers: ClassVar[bool] = True
-
-    kind: Literal["releases"] = "releases"
-    checkout: Path
-    database: str
-    commits: tuple[Commit, ...]
-    configure: tuple[str, ...] = ()
-    settings: dict[str, str] = Field(default_factory=dict)
-    smallest_effect: float
-
-    @property
-    def title(self) -> str:
-        return f"the comparison of {' and '.join(map(str, self.commits))}"
-
-
-class SlowCommitPlan(ExperimentPlan):
-    """The plan of a search for the commit between two that made a server slower.
-
-    Its steps are experiments of their own, which its process executes: ``first`` compares both commits, each further
-    step the first of them with one between.
-    """
-
-    own_servers: ClassVar[bool] = True
-
-    kind: Literal["slow-commit"] = "slow-commit"
-    first: ReleasesPlan
-    max_blocks: int
-
-    @property
-    def title(self) -> str:
-        return f"the search for a slow commit between {' and '.join(map(str, self.first.commits))}"
-
-    @property
-    def targets(self) -> tuple[Target, ...]:
-        return self.first.targets
-
-    def at(self, targets: Sequence[Target]) -> Self:
-        return self.model_copy(update={"first": self.first.at(targets)})
-
-    def cell(self, planned: PlannedRun) -> Cell:
-        return self.first.cell(planned)
-
-    @property
-    def preparation(self) -> Preparation:
-        return self.first.preparation
-
-    def step_id(self, number: int) -> str:
-        """The id of a step; by name and time it comes before the search, so that ``last`` is the search."""
-        return f"{self.experiment_id.replace(self.kind, self.first.kind)}-{number}"
-
-
-class EnginesPlan(SidesPlan):
-    """The plan of engines on the same data, on servers or in files of the process that executes it."""
-
-    own_servers: ClassVar[bool] = True
-
-    kind: Literal["engines"] = "engines"
-    engines: tuple[str, str]
-
-    @property
-    def title(self) -> str:
-        return f"the comparison of {' and '.join(self.engines)}"
+def finished_runs(plan: SidesPlan, folder: ExperimentFolder) -> list[list[RunFolder]]:
+    """The finished runs of each side, in the order of the plan."""
+    lines = folder.journal.state.runs
+    found: list[list[RunFolder]] = [[] for _ in plan.sides]
+    for planned in plan.runs:
+        line = lines.get(planned.number)
+        if line is not None and line.step is Step.RUN_FINISHED:
+            found[planned.configuration].append(RunFolder(folder.root / line.run_id))
+    return found
 
 
 def in_blocks(

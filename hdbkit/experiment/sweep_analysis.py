@@ -23,8 +23,8 @@ from hdbkit.analysis.sweep.search import early_ends_note
 from hdbkit.analysis.sweep.together import latency_verdicts, operation_verdicts
 from hdbkit.analysis.sweep.verdicts import answer, candidates_note
 from hdbkit.config.metric import Measure, Metric
-from hdbkit.experiment.deciding import judged, spending
-from hdbkit.experiment.sweep import SweepPlan
+from hdbkit.experiment.kinds.sweep.deciding import judged, spending
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.results.experiment_folder import ENDED_EARLY, ExperimentFolder, each_run, runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import read_plans

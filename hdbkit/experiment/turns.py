@@ -23,11 +23,11 @@ from hdbkit.errors import (
 )
 from hdbkit.experiment.course import Course, given_up, outcome
 from hdbkit.experiment.events import EventKind
+from hdbkit.experiment.kinds import kind_of
 from hdbkit.experiment.plan import Cell, PlannedRun, run_plan
 from hdbkit.experiment.preparing import counted, prepare_run
 from hdbkit.experiment.servers import Servers
-from hdbkit.experiment.slicing import switching
-from hdbkit.experiment.sources import required_rate
+from hdbkit.experiment.switching import switching
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import CAUSE, GIVES_UP, SERVER_DOWN, Step
@@ -127,7 +127,7 @@ class Turns:
             prepared = prepare_run(course.plan, planned, self._control(planned))
             if prepared["restored_s"]:
                 self._check_restored(course.plan.cell(planned))
-            required = required_rate(course.plan, course.folder, planned)
+            required = kind_of(course.plan).required_rate(course.plan, course.folder, planned)
             plans.append(run_plan(course.plan, planned, datetime.now(UTC), prepared, required))
             details.append(prepared)
         for planned, plan, prepared in zip(turn, plans, details, strict=True):

@@ -19,7 +19,7 @@ from hdbkit.charts.style import axis_title
 from hdbkit.charts.sweep_charts import whole_sweep
 from hdbkit.config import SweepSpec
 from hdbkit.config.metric import Metric
-from hdbkit.experiment.sweep import SweepPlan
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.experiment.sweep_analysis import SweepAnalysis
 from hdbkit.report.card import Bar, Card, checks_over_runs, measured_by
 from hdbkit.report.page import Figure, Page, write_page

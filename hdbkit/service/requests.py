@@ -335,7 +335,7 @@ class ResumeRequest(Request):
     @property
     def builds(self) -> bool:
         """Whether it builds programs from source, with commands of a checkout."""
-        return self._plan.kind in ("releases", "slow-commit")
+        return self._plan.builds_programs
 
 
 class HistoryRequest(Request):

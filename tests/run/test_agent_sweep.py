@@ -13,7 +13,7 @@ import hdbkit
 from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.errors import AgentLost
 from hdbkit.experiment import EventKind, ExperimentEvent, resume, start
-from hdbkit.experiment.sweep import plan_sweep
+from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.plan import RunPlan
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, runs_frame
 from hdbkit.results.folder import RunFolder

@@ -15,7 +15,7 @@ from hdbkit.config import ControlSpec, Load, Target, TprocCSpec
 from hdbkit.config.control_spec import Commands
 from hdbkit.errors import InputError
 from hdbkit.experiment import EventKind, ExperimentEvent
-from hdbkit.experiment.sources import read_plan
+from hdbkit.experiment.kinds import read_plan
 from hdbkit.plan import ExperimentPosition, RunPlan
 from hdbkit.results.journal import Step
 from tests.conftest import HdbkitCommand

@@ -14,7 +14,7 @@ from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import InputError
 from hdbkit.experiment import experiment_progress, resume, start
 from hdbkit.experiment import plan as experiment_plan
-from hdbkit.experiment.sweep import SweepPlan, plan_sweep
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep
 from hdbkit.plan import RunPlan, new_run_id
 from hdbkit.report.sweep_report import winner_table
 from hdbkit.results.experiment_folder import ExperimentFolder

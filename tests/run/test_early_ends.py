@@ -20,7 +20,7 @@ from hdbkit.execution.handle import execute
 from hdbkit.execution.handle import start as start_run
 from hdbkit.experiment import EventKind, ExperimentEvent, Follower, experiment_progress, resume, start
 from hdbkit.experiment.course import outcome
-from hdbkit.experiment.sweep import plan_sweep
+from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.plan import Limits, RunPlan, new_run_id
 from hdbkit.results.experiment_folder import ENDED_EARLY, experiment_folder, runs_frame
 from hdbkit.results.folder import RunFolder

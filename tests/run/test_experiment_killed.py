@@ -15,7 +15,7 @@ import pytest
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import CannotConnect
 from hdbkit.experiment import EventKind, ExperimentEvent, resume, start
-from hdbkit.experiment.sweep import SweepPlan, plan_sweep
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep
 from hdbkit.plan import RunPlan
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, runs_frame
 from hdbkit.results.folder import RunFolder

@@ -26,8 +26,8 @@ from hdbkit.errors import (
     disk_full,
 )
 from hdbkit.experiment import EventKind, ExperimentEvent, experiment_progress, resume, settling, start
-from hdbkit.experiment.slicing import planned_slices
-from hdbkit.experiment.sweep import SweepPlan, plan_sweep
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep
+from hdbkit.experiment.kinds.sweep.slicing import planned_slices
 from hdbkit.plan import RunPlan
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, only_experiment, runs_frame
 from hdbkit.results.folder import RunFolder

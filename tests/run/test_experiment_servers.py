@@ -14,9 +14,10 @@ from hdbkit.config import Load, Preparation, Reset, SweepSpec, Target, load_from
 from hdbkit.config.specs import spec_from
 from hdbkit.errors import CannotConnect, InputError
 from hdbkit.experiment import ExperimentStatus, experiment_progress, resume, start, take_over
+from hdbkit.experiment.kinds.comparison import ComparisonPlan
+from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.experiment.plan import ExperimentPlan
-from hdbkit.experiment.sides import ComparisonPlan, Side, in_blocks
-from hdbkit.experiment.sweep import plan_sweep
+from hdbkit.experiment.sides import Side, in_blocks
 from hdbkit.results.experiment_folder import ExperimentFolder, runs_frame
 from hdbkit.results.journal import Step
 from tests.run.sweep_server import DATA, FileServer, measured

@@ -13,7 +13,7 @@ from hdbkit.config import Commands, ControlSpec, SweepSpec, Target
 from hdbkit.contracts import ApplyBy, ServerControl
 from hdbkit.errors import ConfigErrors, InputError, RunFailed, ServerDown, ServerFailed
 from hdbkit.experiment import EventKind, ExperimentEvent, resume, start
-from hdbkit.experiment.sweep import plan_sweep
+from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.plan import RunPlan
 from hdbkit.results.experiment_folder import experiment_folder, runs_frame
 from hdbkit.results.manifest import Manifest

@@ -16,7 +16,7 @@ from hdbkit.databases import sql_session
 from hdbkit.databases.postgresql import PostgreSQL
 from hdbkit.errors import CannotConnect, ConfigErrors, InputError, ServerDown, ServerFailed
 from hdbkit.experiment import executing, resume, start
-from hdbkit.experiment.sweep import plan_sweep
+from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.plan import RunPlan
 from hdbkit.results.experiment_folder import experiment_folder, runs_frame
 from hdbkit.results.manifest import Manifest

@@ -24,7 +24,7 @@ from hdbkit.api.executing import launch
 from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.errors import ConfigErrors, DamagedResult, ExperimentFailed, HdbkitError, InputError
 from hdbkit.experiment import EventKind, ExperimentStatus
-from hdbkit.experiment.sweep import SweepPlan
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.processes import birth_of
 from hdbkit.programs import Process
 from hdbkit.results.experiment_folder import ExperimentFolder

@@ -17,7 +17,7 @@ from hdbkit.config.specs.tproc_h import TprocHSpec
 from hdbkit.config.sweep_spec import CompareBy
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, ExperimentFailed
-from hdbkit.experiment import slicing
+from hdbkit.experiment.kinds.sweep import slicing
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer, control
 from hdbkit.servers.trial import lacking, settable

@@ -22,7 +22,7 @@ from hdbkit.databases import database
 from hdbkit.errors import BuildFailed, ConfigErrors, InputError
 from hdbkit.experiment import preparing, start
 from hdbkit.experiment.course import rule_broken
-from hdbkit.experiment.sweep import plan_sweep
+from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.plan import RunPlan
 from hdbkit.results.experiment_folder import runs_frame
 from hdbkit.results.folder import RunFolder

@@ -14,8 +14,8 @@ from hdbkit.config import Cache, Cooldown, Load, SweepSpec, Target, sweep_spec
 from hdbkit.errors import ConfigErrors
 from hdbkit.execution import host
 from hdbkit.experiment import start
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep
 from hdbkit.experiment.preparing import cool_down, unprepared
-from hdbkit.experiment.sweep import SweepPlan, plan_sweep
 from hdbkit.readings import HostLoad
 from hdbkit.results.folder import RunFolder
 from hdbkit.servers import PrivateServer, _guard, control, private_server

@@ -13,8 +13,8 @@ from hdbkit.analysis.run.quantiles import QUANTILES
 from hdbkit.analysis.run.slices import SliceTable, slices_result
 from hdbkit.config import Load, SweepSpec, Target, TprocCSpec
 from hdbkit.config.metric import Metric
+from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.experiment.plan import run_plan
-from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, run_facts

@@ -25,8 +25,8 @@ from hdbkit.arrivals import rate_of
 from hdbkit.config import Load, SweepSpec, Target, TprocCSpec, load_from
 from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.config.specs.tproc_h import TprocHLoad, TprocHSpec
+from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.experiment.plan import run_plan
-from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.experiment.sweep_analysis import SweepAnalysis
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns

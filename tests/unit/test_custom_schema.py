@@ -11,7 +11,7 @@ from hdbkit.config import SweepSpec, Target, WorkloadSpec
 from hdbkit.config.specs.custom import CustomSpec
 from hdbkit.contracts import BuildLog, Schema, StatementLoad, TableLoad
 from hdbkit.errors import ConfigErrors, HalfBuilt, SchemaProblem
-from hdbkit.experiment.sweep import plan_sweep
+from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.workloads import specification, workload
 from hdbkit.workloads.present import schema_in
 from tests.unit.own_workload import SQL, YAML, folder

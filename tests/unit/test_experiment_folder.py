@@ -18,7 +18,7 @@ from hdbkit.config import Load, SweepSpec, Target, TprocHSpec, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.experiment import ExperimentStatus, experiment_progress
-from hdbkit.experiment.sweep import SweepPlan, plan_sweep
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep
 from hdbkit.processes import birth_of
 from hdbkit.results.experiment_folder import (
     ExperimentFolder,

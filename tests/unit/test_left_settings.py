@@ -13,7 +13,7 @@ from hdbkit.api import Workspace
 from hdbkit.api.left_settings import left_settings, settings_warnings
 from hdbkit.config import Commands, ControlSpec, Load, SweepSpec, Target
 from hdbkit.errors import NothingListens
-from hdbkit.experiment.sweep import plan_sweep
+from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
 from hdbkit.results.journal import Step
 

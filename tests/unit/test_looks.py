@@ -12,7 +12,7 @@ from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.looks import decided, decided_note, verdicts
 from hdbkit.analysis.sweep.verdicts import fastest, judge
 from hdbkit.config import SweepSpec, Target
-from hdbkit.experiment.sweep import SweepPlan, plan_sweep, with_winners, without_decided
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep, with_winners, without_decided
 from tests.unit.sweeps import RATE, synthetic_runs
 
 LEVEL = Spending(8, (4, 8)).level

@@ -18,7 +18,7 @@ from hdbkit.api import PlannedHosts, Workspace
 from hdbkit.config import SweepSpec, Target
 from hdbkit.experiment import plan as experiment_plan
 from hdbkit.experiment import start
-from hdbkit.experiment.sweep import SweepPlan, plan_sweep
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep
 from hdbkit.plan import new_run_id
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import HostFacts, Manifest

@@ -1,105 +1,109 @@
-"""The search for the commit that made a server slower, without a server."""
+"""The search for the commit that made a server slower: what the ratios of its steps decide, without a run."""
 
 from __future__ import annotations
 
-from importlib import import_module
+from math import sqrt
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from hdbkit.api.executing import reader_of
-from hdbkit.api.releases import Release, Releases, bisected, planned_sides
+from hdbkit.analysis.comparison.sides import Ratio
 from hdbkit.config import Load, TprocCSpec
 from hdbkit.errors import InputError
-from hdbkit.experiment import ExperimentStatus, experiment_progress
-from hdbkit.experiment.sides import Commit, ReleasesPlan, SlowCommitPlan
-from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
-
-releases = import_module("hdbkit.api.releases")  # the package has a verb of this name
+from hdbkit.experiment.kinds.releases import Commit, ReleasesPlan
+from hdbkit.experiment.kinds.slow_commit import Decision, SlowCommitPlan, begun, beyond, decision, halved
 
 COMMITS = [f"commit-{number}" for number in range(1, 12)]
 
 
 @pytest.mark.parametrize("first_slow", range(len(COMMITS)))
 def test_the_first_slow_commit_is_found_with_few_measurements(first_slow: int) -> None:
-    asked: list[str] = []
-
-    def is_slow(commit: str) -> bool:
-        asked.append(commit)
-        return COMMITS.index(commit) >= first_slow
-
-    assert bisected(COMMITS, is_slow) == [COMMITS[first_slow]]
-    assert len(asked) <= 4
-    assert COMMITS[-1] not in asked, "it is known to be slow"
+    slow: dict[str, bool | None] = {}
+    while (asked := halved(COMMITS, slow)[1]) is not None:
+        slow[asked] = COMMITS.index(asked) >= first_slow
+    assert halved(COMMITS, slow) == ((COMMITS[first_slow],), None)
+    assert len(slow) <= 4
+    assert COMMITS[-1] not in slow, "it is known to be slow"
 
 
 def test_where_a_comparison_stays_undecided_all_commits_that_may_be_it_are_left() -> None:
-    known = {COMMITS[4]: True, COMMITS[1]: None}
-    assert bisected(COMMITS, known.__getitem__) == COMMITS[:5]
+    assert halved(COMMITS, {COMMITS[4]: True, COMMITS[1]: None}) == (tuple(COMMITS[:5]), None)
 
 
 def test_the_only_commit_after_the_base_needs_no_measurement() -> None:
-    assert bisected(["one"], lambda _: pytest.fail("it was measured")) == ["one"]
+    assert halved(["one"], {}) == (("one",), None)
+
+
+def ratio(verdict: str, low: float = 0.9, value: float = 1.0, high: float = 1.1) -> Ratio:
+    """The ratio of a step, of which only these figures are of interest."""
+    return Ratio(value, low, high, verdict, verdict)
+
+
+SLOW = ratio("slower", 0.2, 0.25, 0.3)
+"""Half of this slowdown is a ratio of 0.5."""
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "blocks", "sentence"),
-    [
-        (["undecided", "undecided", "undecided"], [8, 9], "it is not known whether the last commit is slower"),
-        (
-            ["undecided", "equivalent"],
-            [8],
-            "the last commit is not slower than the first; there is nothing to search",
-        ),
-        (["faster"], [], "the last commit is not slower than the first; there is nothing to search"),
-    ],
+    ("verdicts", "blocks"),
+    [(["undecided", "undecided", "undecided"], [4, 8, 9]), (["undecided", "equivalent"], [4, 8]), (["faster"], [4])],
 )
-def test_an_undecided_whole_gets_more_blocks_and_is_not_nothing(
-    verdicts: list[str], blocks: list[int], sentence: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_an_undecided_whole_gets_more_blocks_up_to_the_maximum(
+    tmp_path: Path, verdicts: list[str], blocks: list[int]
 ) -> None:
     """Without a slowdown that is shown there is no search; blocks are added as long as that is undecided."""
-    left, asked = iter(verdicts), []
-
-    def found(_: object) -> Releases:
-        ratio = SimpleNamespace(verdict=next(left), sentence="new against base: undecided", ratio=1.0)
-        comparison: Any = SimpleNamespace(ratio=ratio)
-        one = Release("v1", "a" * 40, "1")
-        return Releases(one, (one,), (comparison,))
-
-    made = write_search(tmp_path)
-    lab: Any = SimpleNamespace()
-    monkeypatch.setattr(releases, "_read_releases", lambda _, step: found(step))
-    monkeypatch.setattr(releases, "commits_between", lambda *_: COMMITS)
-    monkeypatch.setattr(
-        releases, "executed", lambda _, step, *__: experiment_folder(tmp_path, step.experiment_id).write_plan(step)
-    )
-    monkeypatch.setattr(releases, "resumed", lambda *given: asked.append(given[3]))
-    with pytest.raises(InputError, match=r"not found the commit yet; .* hdbkit resume 2026\S+-slow-commit-a"):
-        reader_of(releases.ReleaseVerbs.find_slow_commit)(lab, made)
-    releases.searched(lab, made, lambda _: None, None)
-    assert asked == blocks
-    assert experiment_progress(made).status is ExperimentStatus.DONE
-    left = iter(verdicts[-1:])
-    result = reader_of(releases.ReleaseVerbs.find_slow_commit)(lab, made).search
-    assert result is not None
-    assert result.sentence.startswith(sentence)
-    assert bool(result.undecided) == (verdicts[-1] == "undecided")
+    plan = planned(tmp_path)
+    for verdict, count in zip(verdicts, blocks, strict=True):
+        assert plan.steps[0][-1] == count
+        found = decision(plan, [ratio(verdict)])
+        plan = plan.with_blocks(found.blocks) if found.blocks else plan
+    assert found == Decision()
+    assert found.is_final
 
 
-def write_search(root: Path) -> ExperimentFolder:
+def test_a_step_ends_where_its_whole_interval_is_on_one_side_of_half_the_slowdown(tmp_path: Path) -> None:
+    half = sqrt(SLOW.ratio)
+    assert [beyond(ratio("", low, 0.5, high), half) for low, high in ((0.3, 0.49), (0.51, 1), (0.4, 0.6))] == [
+        True,
+        False,
+        None,
+    ]
+    plan = planned(tmp_path)
+    found = decision(plan, [SLOW])
+    assert found == Decision(tuple(COMMITS), None, COMMITS[4])
+    plan = plan.with_commit(Commit(ref="c", commit=COMMITS[4]))
+    assert decision(plan, [SLOW, ratio("slower", 0.4, 0.5, 0.6)]) == Decision(tuple(COMMITS), 8, None)
+    assert decision(plan, [SLOW, ratio("slower", 0.4, 0.45, 0.49)]).commit == COMMITS[1]
+    assert decision(plan.with_blocks(9), [SLOW, ratio("slower", 0.4, 0.5, 0.6)]).is_final, "no more blocks"
+
+
+def test_each_step_is_the_comparison_of_two_commits_in_blocks_of_its_own(tmp_path: Path) -> None:
+    """It has the confidence of a comparison that was looked at after each number of blocks."""
+    plan = planned(tmp_path).with_blocks(8).with_commit(Commit(ref="c", commit=COMMITS[4]))
+    whole, step = plan.step(0), plan.last_step
+    assert [run.number for run in (*whole.runs, *step.runs)] == [run.number for run in plan.runs]
+    assert [len(set(one.commits)) for one in (whole, step)] == [2, 2]
+    assert step.commits == (plan.commits[0], plan.commits[2])
+    for one in (whole, step):
+        blocks = [[run.configuration for run in one.runs if run.block == block + 1] for block in range(one.blocks)]
+        assert all(sorted(block) == [0, 1] for block in blocks)
+        assert 0 < sum(block[0] for block in blocks) < one.blocks, "which comes first changes"
+    assert whole.confidence > step.confidence
+    assert whole == whole.model_copy(update={"blocks": 4, "looks": (), "runs": whole.runs[:8]}).extended(8)
+    assert plan.targets == (plan.sides[0].target, plan.sides[2].target)
+
+
+def test_a_search_takes_more_blocks_of_a_step_but_not_fewer(tmp_path: Path) -> None:
+    assert planned(tmp_path).extended(20).max_blocks == 20
+    with pytest.raises(InputError, match="already has up to 9 blocks; give that many or more, not 8"):
+        planned(tmp_path).extended(8)
+
+
+def planned(root: Path) -> SlowCommitPlan:
     """A search between two commits, planned."""
     commits = tuple(Commit(ref=name, commit=name * 20) for name in ("aa", "bb"))
-    planned = ReleasesPlan(
-        experiment_id="one", configurations=(), runs=(), sides=(), virtual_users=(1,), blocks=4, seed="one",
-        checkout=root, database="nulldb", commits=commits, smallest_effect=0.02,
+    first = ReleasesPlan(
+        experiment_id="one", configurations=({"commit": "aa"}, {"commit": "bb"}), runs=(), sides=(), blocks=4,
+        virtual_users=(1,), seed="one", checkout=root, database="nulldb", commits=commits, smallest_effect=0.02,
     )  # fmt: skip
-    first = planned_sides(planned, TprocCSpec(warehouses=1), Load())
-    plan = SlowCommitPlan(
-        experiment_id="20261128-000000-slow-commit-a", configurations=first.configurations, runs=first.runs,
-        first=first, max_blocks=9,
-    )  # fmt: skip
-    folder = experiment_folder(root, plan.experiment_id)
-    folder.write_plan(plan)
-    return folder
+    sides = tuple(first.side(one, TprocCSpec(warehouses=1), Load()) for one in commits)
+    return begun(first.model_copy(update={"sides": sides}), "20261128-000000-slow-commit-a", COMMITS, max_blocks=9)

@@ -15,7 +15,8 @@ from bench.verdicts.noise import autoregressive
 from hdbkit.analysis.comparison.replication import BASE, NEW, Unit, noise, replication, runs_of
 from hdbkit.analysis.comparison.sides import Again, compared
 from hdbkit.config import Target
-from hdbkit.experiment.sides import ComparisonPlan, Side, in_blocks
+from hdbkit.experiment.kinds.comparison import ComparisonPlan
+from hdbkit.experiment.sides import Side, in_blocks
 from hdbkit.results.manifest import Event, HostFacts, Manifest, Status
 from tests.unit.synthetic import METRIC, figures, write_run
 

@@ -17,7 +17,7 @@ from hdbkit.analysis.sweep.warnings import rate_warnings
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import InputError
-from hdbkit.experiment.sweep import plan_sweep
+from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.report.compare_report import differences_table, figures_table
 from hdbkit.results.experiment_folder import experiment_folder
 from hdbkit.results.folder import RunFolder

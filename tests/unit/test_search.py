@@ -13,7 +13,7 @@ from hdbkit.analysis.sweep.search import Configuration, next_configurations
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import ConfigErrors
 from hdbkit.experiment import resume, start
-from hdbkit.experiment.sweep import SweepPlan, plan_sweep, with_asked
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep, with_asked
 from hdbkit.plan import RunPlan
 from hdbkit.results.experiment_folder import ExperimentFolder, runs_frame
 from hdbkit.results.journal import Step

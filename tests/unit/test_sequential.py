@@ -9,7 +9,7 @@ import scipy
 from hdbkit.analysis.statistics.sequential import AT_THE_END, Spending
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import ConfigErrors, InputError
-from hdbkit.experiment.sweep import ended_at, plan_sweep, with_winners
+from hdbkit.experiment.kinds.sweep.plan import ended_at, plan_sweep, with_winners
 
 SETTINGS = {"flush": ["on", "off"], "memory": ["1GB", "2GB"]}
 

@@ -14,11 +14,12 @@ import pytest
 from hdbkit.config import Load, SweepSpec, Target, spec_from
 from hdbkit.errors import ServerDown, ServerFailed
 from hdbkit.experiment import ExperimentEvent, resume, start
+from hdbkit.experiment.kinds.comparison import ComparisonPlan
+from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.experiment.plan import run_plan
 from hdbkit.experiment.servers import Servers
 from hdbkit.experiment.settling import settle_earlier
-from hdbkit.experiment.sides import ComparisonPlan, Side, in_blocks
-from hdbkit.experiment.sweep import plan_sweep
+from hdbkit.experiment.sides import Side, in_blocks
 from hdbkit.faults.undo import Leftover, ServerState
 from hdbkit.processes import birth_of
 from hdbkit.results.experiment_folder import ExperimentFolder

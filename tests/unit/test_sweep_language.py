@@ -15,7 +15,7 @@ from hdbkit.config.sweep_factors import factor_texts, factor_value
 from hdbkit.config.sweep_grid import grid_of
 from hdbkit.config.sweep_spec import sweep_schema
 from hdbkit.errors import ConfigErrors, InputError
-from hdbkit.experiment.sweep import SweepPlan, plan_sweep
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep
 from hdbkit.paths import data_folder
 from hdbkit.text import option_words
 

@@ -15,8 +15,8 @@ from hdbkit.config import Load, SweepSpec, Target, TprocHSpec, sweep_spec
 from hdbkit.contracts import ApplyBy, Setting
 from hdbkit.databases import database
 from hdbkit.errors import InputError
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep, with_winners
 from hdbkit.experiment.plan import new_experiment_id, run_plan
-from hdbkit.experiment.sweep import SweepPlan, plan_sweep, with_winners
 from hdbkit.run_order import in_turn, orders
 
 TARGET = Target(kind="nulldb")

@@ -12,8 +12,8 @@ from hdbkit.api.sweeping import SweepResult
 from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.config.metric import Metric
 from hdbkit.errors import ConfigErrors, DamagedResult
+from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.experiment.plan import PlannedRun, run_plan
-from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.plan import RunPlan
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
 from hdbkit.results.folder import RunFolder

@@ -20,7 +20,7 @@ from hdbkit.contracts import CheckSession, Session, UserPlan
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, ErrorClass, InputError, TransactionError
 from hdbkit.execution.virtual_user import session_options
-from hdbkit.experiment.sweep import plan_sweep
+from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.loading import build
 from hdbkit.plan import RunPlan
 from hdbkit.results.spool import UNKNOWN

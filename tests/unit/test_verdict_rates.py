@@ -26,7 +26,7 @@ from bench.verdicts.sweeps import (
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.config import SweepSpec, Target
-from hdbkit.experiment.sweep import plan_sweep
+from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from tests.unit.sweeps import RATE
 
 VALUES = [f"{size}MB" for size in range(8)]

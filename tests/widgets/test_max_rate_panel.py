@@ -9,7 +9,7 @@ import pytest
 from hdbkit import api
 from hdbkit.config import Load, Target
 from hdbkit.errors import ExperimentFailed, InputError
-from hdbkit.experiment.max_rate import MaxRatePlan
+from hdbkit.experiment.kinds.max_rate import MaxRatePlan
 from hdbkit.widgets import MaxRatePanel, ProfilePanel
 from tests.widgets.conftest import build_null, code_of, text_of, until
 

@@ -21,7 +21,7 @@ from hdbkit.api import DEFAULT, connect, running_experiments, start_sweep
 from hdbkit.api.sweeping import plan_checked
 from hdbkit.config import Load, SweepSpec, Target, TprocCLoad, TprocCSpec, TprocHSpec
 from hdbkit.errors import ExperimentFailed, InputError
-from hdbkit.experiment.sweep import SweepPlan
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.servers import PrivateServer
 from hdbkit.widgets import Shared, SweepPanel
 from hdbkit.widgets.panels.sweep import SweepForm, sweep_code

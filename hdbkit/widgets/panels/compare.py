@@ -15,7 +15,7 @@ from hdbkit.api.run_list import RunList
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
 from hdbkit.experiment.plan import ExperimentPlan
-from hdbkit.experiment.sides import ComparisonPlan, EnginesPlan, ReleasesPlan, SlowCommitPlan
+from hdbkit.experiment.sides import SidesPlan
 from hdbkit.report.tables import cell
 from hdbkit.results.catalog import has_value
 from hdbkit.text import many
@@ -28,7 +28,6 @@ from hdbkit.widgets.parts.run_view import Seen
 _RUNS, _TARGETS, _STORED = "Groups of runs", "Two targets in turn", "An experiment"
 _OF_SIDES = ("changes", "ratios")
 """The charts of a comparison that charts of groups do not have."""
-_PLANS = (ComparisonPlan, ReleasesPlan, SlowCommitPlan, EnginesPlan)
 
 
 class ComparePanel(LoadPanel[api.ExperimentResult | None]):
@@ -41,7 +40,7 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
     """
 
     title, noun = "Compare", "comparison"
-    verb, plans = ("Compare", "compare what is chosen"), _PLANS
+    verb, plans = ("Compare", "compare what is chosen"), (ExperimentPlan,)
     call, planned_by = ("measure_in_turn", "found"), "plan_comparison"
     view: ExperimentView
 
@@ -119,7 +118,7 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
     def show_plan(self, plan: ExperimentPlan) -> None:
         """Fill the fields from a comparison of targets."""
         self.mode.value = _TARGETS
-        if isinstance(plan, ComparisonPlan):
+        if isinstance(plan, SidesPlan) and not plan.own_servers and len(plan.sides) == 2:
             base, new = plan.sides
             self.form.show(base.load)
             self.new.value, self.blocks.value = new.target.given, plan.blocks

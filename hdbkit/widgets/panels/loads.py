@@ -15,8 +15,8 @@ from hdbkit.api.max_rate import DEFAULT_BLOCKS
 from hdbkit.api.sides import require_word
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.quantities import counts_in
-from hdbkit.experiment.max_rate import MaxRatePlan
-from hdbkit.experiment.sides import ProfilePlan
+from hdbkit.experiment.kinds.max_rate import MaxRatePlan
+from hdbkit.experiment.kinds.profile import ProfilePlan
 from hdbkit.plan import RunPlan
 from hdbkit.widgets.panels.experiment import ExperimentPanel, Found
 from hdbkit.widgets.parts.base import Shared, call_code, first_lines, target_code

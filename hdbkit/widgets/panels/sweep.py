@@ -17,8 +17,8 @@ from hdbkit.config.specs import load_class, load_from
 from hdbkit.config.sweep_spec import FILES
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, InputError, Problem
-from hdbkit.experiment.slicing import on_server_note
-from hdbkit.experiment.sweep import SweepPlan
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan
+from hdbkit.experiment.kinds.sweep.slicing import on_server_note
 from hdbkit.text import exact_number, many
 from hdbkit.widgets.panels.experiment import ExperimentPanel
 from hdbkit.widgets.parts.base import Shared, call_code, first_lines, target_code

@@ -12,10 +12,7 @@ import ipywidgets
 from hdbkit.api import DEFAULT, Running, Workspace
 from hdbkit.config import Target
 from hdbkit.errors import InputError
-from hdbkit.experiment.max_rate import MaxRatePlan
 from hdbkit.experiment.plan import ExperimentPlan
-from hdbkit.experiment.sides import ProfilePlan
-from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.widgets.panels.compare import ComparePanel
 from hdbkit.widgets.panels.experiment import ExperimentPanel
 from hdbkit.widgets.panels.loads import MaxRatePanel, ProfilePanel, RunPanel
@@ -46,8 +43,8 @@ class Workbench(Panel):
         self.sweep = SweepPanel(self.shared)
         self.compare = ComparePanel(self.shared)
         self.runs = RunsPanel(self.shared)
-        work: list[Panel] = [self.run, self.max_rate, self.profile, self.sweep]
-        self.panels: list[Panel] = [self.target, self.schema, *work, self.compare, self.runs]
+        self.work: list[ExperimentPanel[Any]] = [self.run, self.max_rate, self.profile, self.sweep]
+        self.panels: list[Panel] = [self.target, self.schema, *self.work, self.compare, self.runs]
         for panel in self.panels:
             panel.header.layout.display = "none"
             panel.slot = self.slot  # what a panel keeps for the notebook is kept where it is shown
@@ -88,17 +85,8 @@ class Workbench(Panel):
         plan: ExperimentPlan | None = None
         with suppress(InputError):  # it is a run
             plan = self.workspace.attach_experiment(wanted).plan
-        match plan:
-            case None:
-                panel: ExperimentPanel[Any] = self.run
-            case SweepPlan():
-                panel = self.sweep
-            case MaxRatePlan():
-                panel = self.max_rate
-            case ProfilePlan():
-                panel = self.profile
-            case _:
-                panel = self.compare
+        of_kind = (panel for panel in self.work if isinstance(plan, panel.plans))
+        panel = self.run if plan is None else next(of_kind, self.compare)
         panel.attach(wanted)
         self._open(panel)
 

@@ -6,10 +6,8 @@ Everything comes from its folder. Progress is read once a second; the result so 
 from __future__ import annotations
 
 import html
-import math
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 import ipywidgets
@@ -21,18 +19,14 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.sweep_charts import sweep_charts
 from hdbkit.charts.view import ChartView
 from hdbkit.errors import HdbkitError, InputError
-from hdbkit.experiment.events import search_steps
-from hdbkit.experiment.max_rate import MaxRatePlan
-from hdbkit.experiment.sides import SlowCommitPlan
-from hdbkit.experiment.sources import read_plan
+from hdbkit.experiment.kinds import kind_of
 from hdbkit.results.experiment_folder import runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
-from hdbkit.text import duration_text, many, number
+from hdbkit.text import duration_text, many
 from hdbkit.widgets.parts.base import Panel, State
 from hdbkit.widgets.parts.layout import FileLink, ReportLink, html_table, row
 from hdbkit.widgets.parts.run_view import Seen, doing
-from hdbkit.workloads import metric_of, workload
 
 MAX_ROWS = 40
 """Rows that the grid shows; the report has all."""
@@ -191,19 +185,15 @@ def left_words(now: api.ExperimentProgress) -> str:
 
 
 def grid_html(running: api.RunningExperiment[Any]) -> str:
-    """A row per configuration and count of virtual users, a column per block; each run by its result or its state.
-
-    Of a search for a commit, the runs of its present step.
-    """
+    """A row per configuration and count of virtual users, a column per block; each run by its result or its state."""
     plan, folder = running.plan, running.folder
-    if isinstance(plan, SlowCommitPlan) and (steps := search_steps(plan, folder)):
-        plan, folder = read_plan(steps[-1]), steps[-1]
-    first = plan.cell(plan.runs[0])
-    metric = metric_of(workload(first.workload), first.load)
     labels = {at: ", ".join(f"{k}={v}" for k, v in one.items()) for at, one in enumerate(plan.configurations)}
-    if isinstance(plan, MaxRatePlan):
-        return runs_table(runs_frame(folder), labels, _latency(plan, folder.root), f"{plan.limit}: latency")
-    return runs_table(runs_frame(folder), labels, lambda row: metric.number(row.metric_value), metric.name)
+    figure = kind_of(plan).figure(plan)
+
+    def text(row: Any) -> str:
+        return figure.text(RunFolder(folder.root / row.run_id), row.metric_value)
+
+    return runs_table(runs_frame(folder), labels, text, figure.heading)
 
 
 def runs_table(runs: pd.DataFrame, labels: Mapping[int, str], figure: Callable[[Any], str], what: str) -> str:
@@ -223,21 +213,6 @@ def runs_table(runs: pd.DataFrame, labels: Mapping[int, str], figure: Callable[[
     more = f"; {len(places) - MAX_ROWS} more rows are in the report" if len(places) > MAX_ROWS else ""
     heads = ["configuration", "users", *(f"block {one}" if one else "search" for one in blocks)]
     return html_table(heads, rows, f"{what} of each run{more}")
-
-
-def _latency(plan: MaxRatePlan, root: Path) -> Callable[[Any], str]:
-    """The figure of the runs of a search: the latency that is limited, and whether it is within the limit."""
-    limit = plan.limit
-
-    def shown(row: Any) -> str:
-        manifest = RunFolder(root / row.run_id).read()
-        if manifest.plan.load.rate is None:
-            return manifest.metric.number(row.metric_value)
-        held = "within" if limit.excess(manifest) <= 0 else "beyond"
-        value_ms = limit.value_ms(manifest)
-        return f"{held}, {'none' if math.isnan(value_ms) else f'{number(value_ms)} ms'}"
-
-    return shown
 
 
 class ChartBox:

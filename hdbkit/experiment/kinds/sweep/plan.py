@@ -24,10 +24,10 @@ from hdbkit.config.metric import Metric
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.sweep_factors import factor_values, load_factors, schema_factors, target_options
 from hdbkit.config.sweep_grid import grid_of
-from hdbkit.config.sweep_spec import AbortRules, Strategy
+from hdbkit.config.sweep_spec import AbortRules, CompareBy, Strategy
 from hdbkit.databases import database
 from hdbkit.errors import InputError
-from hdbkit.experiment.plan import ASSUMED_OVERHEAD_S, MAX_RUNS, Cell, OneTargetPlan, PlannedRun
+from hdbkit.experiment.plan import ASSUMED_OVERHEAD_S, MAX_RUNS, Cell, Design, OneTargetPlan, PlannedRun
 from hdbkit.run_order import in_turn
 from hdbkit.slices import Slices
 from hdbkit.text import duration_text
@@ -103,6 +103,17 @@ class SweepPlan(OneTargetPlan):
 
     def settings_in(self, configuration: int) -> dict[str, str]:
         return self.spec.settings_in(self.configurations[configuration])
+
+    @property
+    def work(self) -> tuple[Target, WorkloadSpec | None, Load]:
+        return self.target, self.spec.workload, self.spec.load
+
+    @property
+    def design(self) -> Design | None:
+        spec = self.spec
+        if spec.strategy is not Strategy.GRID or spec.compare_by is CompareBy.SLICES:
+            return None
+        return Design(len(self.configurations) - 1, len(spec.virtual_users), spec.looks or (spec.blocks,))
 
     @property
     def abort(self) -> AbortRules:

@@ -1,4 +1,4 @@
-"""The source whose next cell follows from the results so far: the search for the highest rate within a limit.
+"""Searches for the highest rate within a limit, whose next cell follows from the results so far.
 
 The first run is in a closed loop, unless the load names a rate to begin with. The rate of each further run follows
 from the results of those before it (``analysis.statistics.limit_search``, a generator of trials): the same results
@@ -7,6 +7,7 @@ give the same rates, so that a killed search goes on as an uninterrupted one.
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Generator, Sequence
 from typing import Literal, NamedTuple
@@ -20,12 +21,13 @@ from hdbkit.config.load import RateOf
 from hdbkit.config.metric import Measure
 from hdbkit.config.specs import AnyLoad, AnyWorkload
 from hdbkit.errors import SearchFailed
+from hdbkit.experiment.kind import Figure, Kind
 from hdbkit.experiment.plan import Cell, OneTargetPlan, PlannedRun
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import RUN_ENDS, Step
 from hdbkit.results.manifest import Manifest
-from hdbkit.text import exact_number
+from hdbkit.text import exact_number, number
 
 CLOSED_LOOP = "closed loop"
 _RATE = "rate"
@@ -151,3 +153,24 @@ def _not_found(limit: Limit, error: LimitNotFound) -> str:
         f"{limit} does not hold even at {level} per second, and at lower rates a window has "
         "too few operations; raise the limit, or lengthen the window"
     )
+
+
+class _MaxRate(Kind[MaxRatePlan]):
+    def following(self, plan: MaxRatePlan, folder: ExperimentFolder) -> MaxRatePlan:
+        return searched(plan, folder)
+
+    def figure(self, plan: MaxRatePlan) -> Figure:
+        """The latency that is limited, and whether it is within the limit; of a closed loop the metric."""
+
+        def text(run: RunFolder, value: float) -> str:
+            manifest = run.read()
+            if manifest.plan.load.rate is None:
+                return manifest.metric.number(value)
+            held = "within" if plan.limit.excess(manifest) <= 0 else "beyond"
+            value_ms = plan.limit.value_ms(manifest)
+            return f"{held}, {'none' if math.isnan(value_ms) else f'{number(value_ms)} ms'}"
+
+        return Figure(f"{plan.limit}: latency", text)
+
+
+KIND = _MaxRate(MaxRatePlan)

@@ -20,8 +20,8 @@ from hdbkit.analysis.sweep.search import log_ratios, next_configurations, requir
 from hdbkit.analysis.sweep.verdicts import fastest
 from hdbkit.config.sweep_grid import grid_of
 from hdbkit.config.sweep_spec import Strategy
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan, ended_at, with_asked, with_winners, without_decided
 from hdbkit.experiment.plan import PlannedRun
-from hdbkit.experiment.sweep import SweepPlan, ended_at, with_asked, with_winners, without_decided
 from hdbkit.plan import RequiredRate
 from hdbkit.results.experiment_folder import ExperimentFolder, runs_frame
 from hdbkit.results.journal import ExperimentState, Step
