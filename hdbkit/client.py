@@ -22,7 +22,7 @@ from urllib.parse import quote, urlencode
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from hdbkit.api.documents import Document, ExperimentDocument, ResultDocument, RunDocument
+from hdbkit.api.documents import Document, ExperimentDocument, FindingDocument, RunDocument
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.service.job_folder import Job, State
 from hdbkit.service.models import ErrorAnswer, ExperimentList, JobList, ProblemAnswer, TargetList
@@ -30,8 +30,8 @@ from hdbkit.service.requests import Request
 from hdbkit.text import without_controls
 
 Value = TypeVar("Value")
-_RESULT: TypeAdapter[RunDocument | ResultDocument | Document] = TypeAdapter(
-    Annotated[RunDocument | ResultDocument | Document, Field(union_mode="left_to_right")]
+_RESULT: TypeAdapter[RunDocument | FindingDocument | Document] = TypeAdapter(
+    Annotated[RunDocument | FindingDocument | Document, Field(union_mode="left_to_right")]
 )
 _DOCUMENT: TypeAdapter[Document] = TypeAdapter(Document)
 _JOB, _EXPERIMENT = TypeAdapter(Job), TypeAdapter(ExperimentDocument)
@@ -88,7 +88,7 @@ class Client:
         """Stop a job as Ctrl-C does: a run keeps its result, a sweep restores the settings."""
         return self._service.value(_JOB, "POST", f"jobs/{_part(job_id)}/stop", {})
 
-    def get_result(self, job_id: str) -> RunDocument | ResultDocument | Document:
+    def get_result(self, job_id: str) -> RunDocument | FindingDocument | Document:
         """What the verb returned: a run or the result of an experiment as a value, else a document."""
         return self._service.value(_RESULT, "GET", f"jobs/{_part(job_id)}/result")
 

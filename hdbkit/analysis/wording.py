@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from hdbkit.caution import Caution
 from hdbkit.config.metric import Better, Measure, Metric
+from hdbkit.results.finding import Needed, Ratio, Verdict, finite
 from hdbkit.text import percent_of, share
 
 WATCHED = Caution("the load is another program's: its latencies, errors and number of users are unknown")
@@ -56,13 +57,30 @@ class Interval:
         ratio, low, high, least, most = np.exp(np.clip(value + away, -_MAX_LOG, _MAX_LOG)).tolist()
         return cls(metric, ratio, low, high, (least, most))
 
-    def verdict(self, smallest_effect: float) -> str:
+    @property
+    def is_known(self) -> bool:
+        """Whether it has ends."""
+        return math.isfinite(self.low)
+
+    def judged(self, smallest_effect: float) -> dict[str, Any]:
+        """The fields of a ``Ratio`` that follow from it: ratio, low, high, verdict, equivalent."""
+        if not self.is_known:
+            return {"ratio": finite(self.ratio), "verdict": Verdict.UNDECIDED}
+        return {
+            "ratio": self.ratio,
+            "low": self.low,
+            "high": self.high,
+            "verdict": self.verdict(smallest_effect),
+            "equivalent": self.equivalent(smallest_effect),
+        }
+
+    def verdict(self, smallest_effect: float) -> Verdict:
         """``faster`` or ``slower`` when 1 is outside, ``equivalent`` when all is small, else ``undecided``."""
         if self.low > 1:
-            return "faster"
+            return Verdict.FASTER
         if self.high < 1:
-            return "slower"
-        return "equivalent" if self.equivalent(smallest_effect) else "undecided"
+            return Verdict.SLOWER
+        return Verdict.EQUIVALENT if self.equivalent(smallest_effect) else Verdict.UNDECIDED
 
     def equivalent(self, smallest_effect: float) -> bool:
         """Whether two one-sided tests exclude a change of the metric by ``smallest_effect`` or more.
@@ -151,11 +169,25 @@ def _times(ratio: float, metric: Metric) -> bool:
     return metric.better is Better.HIGHER and ratio >= _MANY
 
 
+def percent_of_ratio(ratio: Ratio, metric: Metric) -> str:
+    """The change that a ratio means, with its interval where it has one; empty where it is unknown."""
+    return "" if ratio.ratio is None else percent_within(ratio.ratio, *ratio.interval, metric)
+
+
 def blocks_text(blocks: int, low: int, high: int | None) -> str:
     """A number of blocks and its range: ``20 blocks (12 to 30)``, ``12 blocks``, ``23 blocks (12 or more)``."""
     if low == high:
         return f"{blocks} blocks"
     return f"{blocks} blocks ({low} or more)" if high is None else f"{blocks} blocks ({low} to {high})"
+
+
+def needed_text(needed: Needed | None) -> str:
+    """The blocks that would decide, in words; empty when unknown."""
+    return (
+        ""
+        if needed is None or needed.blocks is None or needed.low is None
+        else blocks_text(needed.blocks, needed.low, needed.high)
+    )
 
 
 def sentence(
@@ -172,11 +204,11 @@ def sentence(
     """
     metric, verdict = interval.metric, interval.verdict(smallest_effect)
     ratio, low, high = interval.ratio, interval.low, interval.high
-    if verdict == "undecided":
+    if verdict is Verdict.UNDECIDED:
         more = f"; {advice}" if advice else ""
         between = f"between {change(low, metric)} and {change(high, metric)}"
         return f"{subject}: undecided: {TOO_FEW if says_nothing(low, high) else between}{more}"
-    if verdict == "equivalent":
+    if verdict is Verdict.EQUIVALENT:
         ends = interval.inner or (low, high)
         at = 2 * confidence - 1 if interval.inner else confidence
         within = f"{share(at)} interval {' to '.join(change(one, metric) for one in ends)}"

@@ -5,7 +5,7 @@
 handle. ``compare`` and ``runs`` read stored results. Tables are DataFrames with units in their column names.
 """
 
-from hdbkit.analysis.comparison.sides import Gate as Gate
+from hdbkit.analysis.comparison.gate import Gate as Gate
 from hdbkit.api.batch import BatchResult as BatchResult
 from hdbkit.api.certify import Certificate as Certificate
 from hdbkit.api.certify import verify_certificate as verify_certificate

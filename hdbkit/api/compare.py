@@ -15,27 +15,29 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pydantic import Field
 
-from hdbkit.analysis.comparison.by_operation import compared_by_operation, compared_quantiles, of_shared_operations
+from hdbkit.analysis.comparison.by_operation import compared_by_operation, compared_quantiles
 from hdbkit.analysis.comparison.explanation import Explanation, explain
+from hdbkit.analysis.comparison.gate import Gate, gate
 from hdbkit.analysis.comparison.groups import common_metric, metric_values
 from hdbkit.analysis.comparison.history import HOST_FACTS
-from hdbkit.analysis.comparison.plans import PlanPair, plan_pairs
-from hdbkit.analysis.comparison.replication import BASE, NEW, runs_of
+from hdbkit.analysis.comparison.plans import PlanPair, plan_pairs, plans_note
+from hdbkit.analysis.comparison.replication import BASE, NEW
+from hdbkit.analysis.comparison.sessions import runs_of
+from hdbkit.analysis.comparison.shared_operations import of_shared_operations
 from hdbkit.analysis.comparison.sides import (
     DEFAULT_BLOCKS,
     SETTING,
     Again,
     Compared,
-    Gate,
-    Ratio,
     compared,
     comparison_warnings,
-    gate,
     plain_names,
+    settings_apart,
 )
 from hdbkit.api.executing import executing
-from hdbkit.api.experiment_result import COMPARED, ExperimentResult
+from hdbkit.api.experiment_result import ExperimentResult, measured_cells
 from hdbkit.api.result import Result
 from hdbkit.api.running import RunVerbs
 from hdbkit.api.sides import Work, counts_of, ends_of, results_of_sides, sides_of, work_of
@@ -44,28 +46,45 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.charts.wait_charts import explained
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
-from hdbkit.config.metric import Metric
+from hdbkit.config.metric import Measure, Metric
 from hdbkit.config.target import target_names
 from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.comparison import ComparisonPlan
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import in_blocks
-from hdbkit.report.compare_report import compare_card, compare_report
+from hdbkit.report.experiment_report import Evidence
+from hdbkit.report.sides_evidence import sides_evidence
 from hdbkit.report.tables import cell
 from hdbkit.results.catalog import find_run, profile_tag, rows_of, runs_of_profile, runs_under
 from hdbkit.results.differences import differing, side_names
 from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.finding import Finding, More, Of, Ratio, Verdict, finite, frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import known_settings
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.run_result import Figures
 from hdbkit.servers.private import is_server_folder
 from hdbkit.workspace import BareWorkspace
 
 Side = str | Sequence[str]
 
 
-_RATES = ("metric_value", "operations_per_s")
-"""The figures of a comparison that are no latencies."""
+class Difference(Figures):
+    """What differs between the first runs of both sides."""
+
+    what: str
+    base: str
+    new: str
+
+
+class SidesMore(More):
+    """What only findings of two sides have."""
+
+    unit: str = Field(description="what is replicated: shared sessions, sessions, blocks of one session, none")
+    session_noise: float | None = Field(description="share of the metric by which sessions differ")
+    run_noise: float | None = Field(description="share of the metric by which runs of a session differ")
+    differences: tuple[Difference, ...]
+    plans: dict[str, bool] = Field(description="whether both sides have the same plan, by operation")
 
 
 @dataclass(frozen=True)
@@ -78,11 +97,52 @@ class Comparison(ExperimentResult):
     names: tuple[str, str]
     workspace: BareWorkspace
     """The workspace for its report."""
-    by_operation: pd.DataFrame
-    """One row per operation: ``operation``, ``base`` and ``new`` (mean times in s), ``ratio`` (above 1: faster),
-    ``low`` and ``high`` (all intervals hold together), ``verdict``, ``sentence``."""
+    operation_ratios: list[Ratio]
+    """Of the mean time of each operation, in s; all intervals hold together."""
     left_out: str
     """Which operations the metric lacks here because not all runs completed them, and which runs; empty: none."""
+    experiment_id: str = ""
+    kind: str = "comparison"
+
+    @cached_property
+    def finding(self) -> Finding:
+        base, new = self.sides
+        lower = self.metric.measure is Measure.QUANTILE
+        undecided = self.ratio.verdict is Verdict.UNDECIDED
+        noise = self.compared.noise
+        more = SidesMore(
+            unit=self.compared.design.unit.value,
+            session_noise=finite(noise.session),
+            run_noise=finite(noise.run),
+            differences=tuple(
+                Difference(what=str(what), base=first, new=other)
+                for what, first, other in self.differences.itertuples()
+            ),
+            plans={pair.operation: pair.alike for pair in self.plans},
+        )
+        return Finding(
+            experiment_id=self.experiment_id,
+            kind=self.kind,
+            question=f"Is {new} {'lower' if lower else 'faster'} than {base}?",
+            metric=self.metric,
+            cells=measured_cells(self.cells),
+            ratios=(
+                *(self.compared.by_users or (self.ratio,)), *self.operation_ratios, self._operations_per_s,
+                *self.quantile_ratios,
+            ),
+            best=self.ratio,
+            answer=self.answer,
+            basis=self.basis,
+            explanation=self.explanation.sentence if self.explanation else "",
+            advice=self.compared.advice if undecided else "",
+            notes=tuple(filter(None, [plans_note(self.plans)])),
+            warnings=tuple(self.warnings),
+            smallest_effect=self.compared.smallest_effect,
+            confidence=self.compared.confidence,
+            notice=self.base[0].manifest.notice,
+            command=self.command,
+            more=more,
+        )  # fmt: skip
 
     @property
     def ratio(self) -> Ratio:
@@ -90,36 +150,30 @@ class Comparison(ExperimentResult):
         return self.compared.ratio
 
     @property
-    def basis(self) -> str:
-        """What the interval is made of, such as ``3 sessions against 3``, and the noise of sessions and runs."""
-        return self.compared.basis
-
-    @property
     def answer(self) -> str:
         """The verdict and what it is based on."""
         return self.compared.answer
 
     @property
-    def notice(self) -> str:
-        return self.base[0].manifest.notice
+    def basis(self) -> str:
+        """What the interval is made of, such as ``3 sessions against 3``, and the noise of sessions and runs."""
+        return self.compared.basis
 
     @property
     def measured(self) -> pd.DataFrame:
         return metric_values(self.sides).rename(columns={"group": "cell"})
 
     @property
-    def comparisons(self) -> pd.DataFrame:
-        rows = self.compared.by_users
-        if rows.empty:
-            counts = {one.virtual_users for one in self.base} & {one.virtual_users for one in self.new}
-            rows = pd.DataFrame([{**vars(self.ratio), "virtual_users": max(counts, default=pd.NA)}])
-        baseline, cell = self.sides
-        return rows.assign(cell=cell, baseline=baseline)[COMPARED]
-
-    @property
     def metric(self) -> Metric:
         """The metric of all its runs."""
         return self.base[0].manifest.metric
+
+    @property
+    def by_operation(self) -> pd.DataFrame:
+        """One row per operation: ``operation``, ``base`` and ``new`` (mean times in s), ``ratio`` (above 1: faster),
+        ``low`` and ``high`` (all intervals hold together), ``verdict``, ``sentence``."""
+        columns = ("operation", "base", "new", "ratio", "low", "high", "verdict", "sentence")
+        return frame(self.operation_ratios, columns=columns)
 
     def charts(self) -> dict[str, Chart]:
         """Charts of both sides: users (the metric over virtual users), throughput (over time), latency.
@@ -129,15 +183,23 @@ class Comparison(ExperimentResult):
 
         Where the metric is a mean over operations: ratios (of each operation) and profile (its time on both sides).
         """
-        each = self.by_operation if self.metric.by_operation else None
-        charts = compare_charts(self.sides, self.compared, each, self.table)
+        charts = compare_charts(self.sides, self.finding)
         why = [explained(self.explanation, *plain_names(self.names))] if self.explanation else []
         return {chart.key: chart for chart in [*charts[:1], *why, *charts[1:]]}
 
-    def report(self) -> Path:
+    def listing(self, *, everything: bool = False) -> tuple[pd.DataFrame, str]:
+        """What differs between the sides; without ``everything`` not the settings that one side lacks."""
+        differences, apart = (self.differences, "") if everything else settings_apart(self.differences)
+        return differences.reset_index(), apart and f"{apart}; list them with --all"
+
+    @property
+    def report_file(self) -> Path:
         mark = hashlib.sha256("\n".join(self._ids).encode()).hexdigest()[:8]
         name = f"{self.new[0].run_id}-against-{self.base[0].run_id}-{mark}.html"
-        return compare_report(self.workspace.results / "comparisons" / name, self)
+        return self.workspace.results / "comparisons" / name
+
+    def evidence(self) -> Evidence:
+        return sides_evidence(self.finding, self.sides, self.differences, self.explanation, self.plans)
 
     @cached_property
     def explanation(self) -> Explanation | None:
@@ -157,15 +219,48 @@ class Comparison(ExperimentResult):
 
     @property
     def _ids(self) -> list[str]:
-        return [",".join(one.run_id for one in side) for side in (self.base, self.new)]
+        return [",".join(result.run_id for result in side) for side in (self.base, self.new)]
 
     @property
     def sides(self) -> dict[str, list[tuple[RunFolder, Manifest]]]:
         """Base and new, each by its name and its runs."""
         return _finished(dict(zip(plain_names(self.names), (self.base, self.new), strict=True)))
 
-    def _repr_html_(self) -> str:
-        return compare_card(self)
+    @cached_property
+    def quantile_ratios(self) -> list[Ratio]:
+        """Quantiles of the latency of each operation, in us; their intervals hold together.
+
+        Latencies are service times; where operations have a scheduled start, both times are listed and named.
+        """
+        first, results = self.base[0].manifest, (*self.base, *self.new)
+        paced = any(result.manifest.paced for result in results)
+        times: dict[str, tuple[str, ...]] = {" response": ("response",), " service": ()} if paced else {"": ()}
+        keys: dict[str, tuple[str, ...]] = {}
+        for name in () if first.one_by_one else first.planned:
+            for (time, key), quantile in product(times.items(), ("p50_us", "p95_us", "p99_us")):
+                keys[f"{name}{time} {quantile}"] = ("operations", name, *key, quantile)
+        rows = {
+            result.run_id: {name: _figure(figures, where) for name, where in keys.items()}
+            for result in results
+            for figures in [result.summary.model_dump()]
+        }
+        manifests = {
+            side: [_with_value(result).manifest for result in runs]
+            for side, runs in ((BASE, self.base), (NEW, self.new))
+        }
+        latencies_us = pd.DataFrame.from_dict(rows, orient="index", columns=list(keys))
+        return compared_quantiles(runs_of(manifests), latencies_us, self.compared, self.compared.confidence)
+
+    @property
+    def _operations_per_s(self) -> Ratio:
+        base, value = (
+            finite(_geometric_mean([result.operations_per_s for result in side])) for side in (self.base, self.new)
+        )
+        return Ratio(
+            of=Of.COUNT, figure="operations_per_s", label=self.ratio.label, against=self.ratio.against,
+            virtual_users=None, base=base, value=value, ratio=value / base if value and base else None,
+            verdict=Verdict.UNDECIDED,
+        )  # fmt: skip
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -174,36 +269,16 @@ class Comparison(ExperimentResult):
         The change of the metric is that of ``ratio``. ``low`` and ``high`` are the interval of the change; that of a
         latency holds together with those of all latencies. They are NaN where nothing is replicated, and for other
         figures.
-
-        Latencies are service times; where operations have a scheduled start, both times are listed and named.
         """
-        keys: dict[str, tuple[str, ...]] = {name: (name,) for name in _RATES}
-        first = self.base[0].manifest
-        paced = any(one.manifest.paced for one in (*self.base, *self.new))
-        times: dict[str, tuple[str, ...]] = {"response ": ("response",), "service ": ()} if paced else {"": ()}
-        for name in () if first.one_by_one else first.planned:
-            for (time, key), quantile in product(times.items(), ("p50_us", "p95_us", "p99_us")):
-                keys[f"{name} {time}{quantile}"] = ("operations", name, *key, quantile)
-        sides = {BASE: self.base, NEW: self.new}
-        rows = {
-            one.run_id: {name: _figure(figures, where) for name, where in keys.items()}
-            for one in (*self.base, *self.new)
-            for figures in [one.summary.model_dump()]
+        latency = Metric(name="latency", title="latency", unit="us", measure=Measure.QUANTILE)
+        figures = {
+            "metric_value": (self.ratio, self.metric),
+            "operations_per_s": (self._operations_per_s, self.metric.rate),
         }
-        values = pd.DataFrame.from_dict(rows, orient="index")
-        manifests = {side: [_with_value(one).manifest for one in results] for side, results in sides.items()}
-        latencies = compared_quantiles(
-            runs_of(manifests), values.drop(columns=list(_RATES)), self.compared, self.compared.confidence
-        )
-        found: pd.DataFrame = latencies.reindex(list(keys)).rename_axis("figure")
-        found.loc["operations_per_s", [BASE, NEW]] = [
-            _geometric_mean([one.operations_per_s for one in results]) for results in sides.values()
-        ]
-        found.loc["metric_value", [BASE, NEW]] = self.compared.levels
-        ends = [float(self.metric.from_score(one)) - 1 for one in (self.ratio.low, self.ratio.high)]
-        found.loc["metric_value", ["low", "high"]] = sorted(ends)
-        found["change"] = found["change"].fillna(found[NEW] / found[BASE] - 1)
-        return found
+        figures |= {f"{ratio.figure} {ratio.quantile}_us": (ratio, latency) for ratio in self.quantile_ratios}
+        rows = {name: _changed(ratio, metric) for name, (ratio, metric) in figures.items()}
+        columns = [BASE, NEW, "change", "low", "high"]
+        return pd.DataFrame.from_dict(rows, orient="index", columns=columns).astype(float).rename_axis("figure")
 
     @property
     def differences(self) -> pd.DataFrame:
@@ -239,13 +314,14 @@ class Comparison(ExperimentResult):
     def warnings(self) -> list[str]:
         """What the ratio reflects beside the servers, a sentence without its full stop each."""
         sides = zip(self.names, (self.base, self.new), strict=True)
-        found = comparison_warnings(self.differences, {name: [one.manifest for one in side] for name, side in sides})
+        manifests = {name: [result.manifest for result in side] for name, side in sides}
+        found = comparison_warnings(self.differences, manifests)
         return [Caution(self.left_out, Kind.LEFT_OUT), *found] if self.left_out else found
 
     def gate(self, below: float) -> Gate:
         """Whether the metric became worse by more than ``below`` (such as -0.02), at any of the user counts.
 
-        ``analysis.comparison.sides.gate`` defines the rule.
+        ``analysis.comparison.gate`` defines the rule.
 
         Raises:
             InputError: ``below`` is not above -1 and at most 0, or not all runs completed the same operations.
@@ -256,9 +332,7 @@ class Comparison(ExperimentResult):
         """
         if self.left_out:
             raise InputError(f"a gate needs runs that completed the same operations. {self.left_out}")
-        ratios = self.compared.by_users
-        if not len(ratios):
-            ratios = pd.DataFrame([{"virtual_users": 0, **vars(self.ratio)}])
+        ratios = self.compared.by_users or (self.ratio,)
         return gate(ratios, self.metric, below, self.compared.advice, self.compared.confidence)
 
 
@@ -384,7 +458,15 @@ class ComparisonVerbs(RunVerbs):
         apart = not plan.together and base.target.url != new.target.url
         together = _again((base.label, new.label), sides).together if apart else ""
         again = Again(together=together, resume=f"hdbkit resume {plan.experiment_id}", level=plan.confidence_after)
-        return of_sides(sides, plan.names, self, plan.smallest_effect, again=again, confidence=plan.confidence)
+        return of_sides(
+            sides,
+            plan.names,
+            self,
+            plan.smallest_effect,
+            again=again,
+            confidence=plan.confidence,
+            experiment_id=plan.experiment_id,
+        )
 
     def overlay(self, groups: Mapping[str, Side]) -> dict[str, Chart]:
         """Chart any number of groups of runs together; ``groups`` maps a name to runs, given as for ``compare``.
@@ -410,8 +492,12 @@ def of_sides(
     *,
     again: Again | None = None,
     confidence: float = 0.95,
+    experiment_id: str = "",
+    kind: str = "comparison",
 ) -> Comparison:
     """The comparison of the sides ``base`` and ``new``; ``again`` measures them again.
+
+    ``experiment_id`` and ``kind`` are those of the experiment that measured them.
 
     Raises:
         InputError: as :func:`compare`.
@@ -423,7 +509,7 @@ def of_sides(
     runs = runs_of(manifests)
     found = compared(runs, metric, smallest_effect, confidence, again, plain_names(names))
     each = compared_by_operation(runs, timed, metric, found, confidence)
-    return Comparison(shared[BASE], shared[NEW], found, names, workspace, each, left_out)
+    return Comparison(shared[BASE], shared[NEW], found, names, workspace, each, left_out, experiment_id, kind)
 
 
 def _finished(sides: Mapping[str, list[Result]]) -> dict[str, list[tuple[RunFolder, Manifest]]]:
@@ -519,6 +605,16 @@ def _geometric_mean(values: Sequence[float | None]) -> float:
     """NaN where a value is unknown or 0."""
     known = [value for value in values if value]
     return statistics.geometric_mean(known) if known and len(known) == len(values) else math.nan
+
+
+def _changed(ratio: Ratio, metric: Metric) -> list[float]:
+    """Both levels of a figure, its change, and the interval of the change; NaN where they are unknown."""
+    change, *ends = (
+        math.nan if value is None else float(metric.from_score(value)) - 1
+        for value in (ratio.ratio, ratio.low, ratio.high)
+    )
+    levels = [math.nan if level is None else level for level in (ratio.base, ratio.value)]
+    return [*levels, change, *sorted(ends)]
 
 
 def _figure(figures: Mapping[str, Any], keys: tuple[str, ...]) -> float:

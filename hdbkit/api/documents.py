@@ -13,21 +13,18 @@ from typing import Any
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
+from hdbkit.analysis.comparison.gate import Gate
 from hdbkit.analysis.run.bottleneck import Bottleneck
-from hdbkit.api.compare import Comparison
 from hdbkit.api.connection import checks_frame
 from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.experiments import RunningExperiment
-from hdbkit.api.max_rate import MaxRate
 from hdbkit.api.planning import PlannedHosts, PlannedPower
-from hdbkit.api.profiles import Profile
-from hdbkit.api.releases import Releases
 from hdbkit.api.result import Result
-from hdbkit.api.sweeping import SweepResult
 from hdbkit.config.metric import Metric
 from hdbkit.experiment import ExperimentStatus
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.loading import BuildResult, Written
+from hdbkit.results.finding import Finding
 from hdbkit.results.manifest import Status
 from hdbkit.results.run_result import RunResult
 
@@ -131,81 +128,24 @@ def of_written(done: Written) -> Document:
     return about | {"rows": done.rows, "size_bytes": done.size_bytes}
 
 
-def of_history(found: Profile, report: Path | None) -> Document:
-    """When the results of a profile changed."""
-    head = {"profile": found.name, "metric": of_metric(found.metric), "answer": found.answer}
-    return head | {"changes": found.changes, "segments": of_frame(found.segments), "report": report and str(report)}
+class FindingDocument(Finding):
+    """What an experiment found, and its runs."""
 
-
-class ResultDocument(BaseModel):
-    """The result of an experiment of any kind; its kind has further keys."""
-
-    model_config = ConfigDict(extra="allow")
-
-    answer: str = Field(description="the result in sentences")
-    metric: dict[str, str] = Field(description="name, unit, and whether higher or lower is better")
-    warnings: list[str]
     report: str | None = Field(description="the file with its report, on the host of the results; null: not written")
-    cells: list[Document] = Field(description="one object per cell and count of virtual users: what was measured")
-    comparisons: list[Document] = Field(description="one object per cell that is compared with another")
+    runs: list[Document] = Field(description="a row per measured run")
+    gate: Document | None = Field(default=None, description="of a comparison with a limit: verdict and sentence")
 
 
-def of_result(found: Result | ExperimentResult, report: Path | None) -> Document:
+def of_result(found: Result | ExperimentResult, report: Path | None, gate: Gate | None = None) -> Document:
     """A run or the result of an experiment, with its report if one was written."""
     if isinstance(found, Result):
         return of_run(found, report or found.report())
-    head = ResultDocument(
-        answer=found.answer, metric=of_metric(found.metric), warnings=found.warnings,
-        report=str(report) if report else None,
-        **_clean(_of_frames(found, "cells", "comparisons")),
-    )  # fmt: skip
-    return head.model_dump(mode="json") | _of_kind(found)
-
-
-def _of_kind(found: ExperimentResult) -> Document:
-    """What only results of this kind have; nothing of one that has no further keys."""
-    match found:
-        case SweepResult():
-            names = ("verdicts", "effects", "interactions", "winners", "by_operation", "scaling", "runs")
-            about = {"experiment_id": found.experiment_id, "checks_failed": found.checks_failed}
-            return about | _of_frames(found, *names)
-        case Comparison():
-            return _of_comparison(found)
-        case MaxRate():
-            limit = {"rate": found.rate, "low": found.low, "high": found.high, "limit": str(found.limit)}
-            return limit | {"label": found.label} | _of_frames(found, "runs")
-        case Profile():
-            return {"profile": found.name} | _of_frames(found, "scaling", "runs")
-        case Releases():
-            return _of_releases(found)
-    return {}
-
-
-def _of_comparison(found: Comparison) -> Document:
-    """The ratio of two groups of runs, what is replicated, and what differs."""
-    noise = {"session": found.compared.noise.session, "run": found.compared.noise.run}  # shares of the metric
-    replication = {"unit": found.compared.design.unit.value, "basis": found.basis, "noise": noise}
-    frames = {"table": found.table, "differences": found.differences}
-    content: Document = {name: of_frame(frame.reset_index()) for name, frame in frames.items()}
-    plans = [{"operation": one.operation, "alike": one.alike} for one in found.plans]
-    return vars(found.ratio) | replication | content | _of_frames(found, "by_operation") | {"plans": plans}
-
-
-def _of_releases(found: Releases) -> Document:
-    """Commits of a server, and what a search for a slowdown found."""
-    search = found.search and {
-        "left": [
-            {"commit": one, "subject": line}
-            for one, line in zip(found.search.left, found.search.subjects, strict=True)
-        ],
-        "steps": [of_frame(one.comparisons)[0] for one in found.search.steps],
-        "sentence": found.search.sentence,
+    about = {
+        "report": str(report) if report else None,
+        "runs": _clean(of_frame(found.measured)),
+        "gate": vars(gate) if gate else None,
     }
-    return {"commits": [vars(one) for one in (found.base, *found.others)], "search": search}
-
-
-def _of_frames(found: ExperimentResult, *names: str) -> Document:
-    return {name: of_frame(getattr(found, name)) for name in names}
+    return found.finding.model_dump(mode="json") | about
 
 
 def _of_power(power: PlannedPower | None) -> Document | None:

@@ -239,7 +239,14 @@ class FirstStepVerbs(ConnectionVerbs, SweepVerbs, RunVerbs):
             raise InputError(f"{folder.experiment_id} has not measured both engines yet; see: hdbkit experiments")
         titles = [database(Target(kind=kind, database="data")).title for kind in plan.engines]
         names = (f"{titles[0]} (base)", f"{titles[1]} (new)")
-        return of_sides({BASE: base, NEW: new}, names, self, confidence=plan.confidence)
+        return of_sides(
+            {BASE: base, NEW: new},
+            names,
+            self,
+            confidence=plan.confidence,
+            experiment_id=plan.experiment_id,
+            kind=plan.kind,
+        )
 
 
 def _demo_sweep(kind: str, quick: bool) -> SweepSpec:

@@ -6,9 +6,11 @@ import math
 import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
+from pydantic import Field
 
 from hdbkit.analysis.comparison.groups import Finished, metric_values
 from hdbkit.analysis.run.schedule import Limit
@@ -16,7 +18,7 @@ from hdbkit.analysis.run.timeline import readable
 from hdbkit.analysis.statistics.limit_search import MIN_BLOCKS, Estimate, estimate
 from hdbkit.analysis.sweep.warnings import start_warnings
 from hdbkit.api.executing import executing
-from hdbkit.api.experiment_result import ExperimentResult
+from hdbkit.api.experiment_result import ExperimentResult, measured_cells
 from hdbkit.api.result import Result
 from hdbkit.api.running import RunVerbs, default_load
 from hdbkit.api.sides import require_word, settled
@@ -24,13 +26,15 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.schedule_charts import max_rate_chart
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.load import RateOf
-from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.max_rate import MaxRatePlan, begun, manifests_of, outcome_of
 from hdbkit.experiment.plan import new_experiment_id
-from hdbkit.report.max_rate_report import max_rate_card, max_rate_report
+from hdbkit.report.experiment_report import Evidence
+from hdbkit.report.tables import cell, environment, frame_table
 from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.finding import Finding, Headline, More
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.kept import known_settings
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import exact_number, many, number, plural
 from hdbkit.workloads import specification
@@ -62,6 +66,16 @@ class MaxRateRun:
     def within(self) -> bool:
         """Whether the limit held."""
         return self.rate is not None and self.limit.excess(self.result.manifest) <= 0
+
+
+class RateMore(More):
+    """What only findings of searches for a rate have."""
+
+    rate: float
+    low: float | None = Field(description="a rate that was measured; null if none is shown to keep the limit")
+    high: float | None = Field(description="a rate that was measured; null if none is shown to exceed it")
+    limit: str
+    label: str = Field(description="that of its runs")
 
 
 @dataclass(frozen=True)
@@ -123,8 +137,31 @@ class MaxRate(ExperimentResult):
         ]
         return pd.DataFrame(rows)
 
+    @cached_property
+    def finding(self) -> Finding:
+        rate, low, high = (cell(end) for end in (self.rate, self.low, self.high))
+        return Finding(
+            experiment_id=self.experiment_id,
+            kind=self.plan.kind,
+            question=f"Which rate keeps {self.limit}?",
+            metric=self._newest.metric,
+            cells=measured_cells(self.cells),
+            ratios=(),
+            headline=Headline(
+                verdict="found",
+                value=f"{rate}/s",
+                of=f"{self.counted} per second with {self.limit}",
+                interval=f"95 % interval {low} to {high} per second",
+            ),
+            answer=self._words,
+            warnings=tuple(start_warnings([manifest for _, manifest in self.within])),
+            notice=self._newest.notice,
+            command=self.command,
+            more=RateMore(rate=self.rate, low=self.low, high=self.high, limit=str(self.limit), label=self.label),
+        )
+
     @property
-    def answer(self) -> str:
+    def _words(self) -> str:
         """The result in one sentence, and whether it is about the minutes of the search alone."""
         ends = [None if end is None else number(end) for end in (self.low, self.high)]
         if None in ends:
@@ -154,35 +191,28 @@ class MaxRate(ExperimentResult):
     def charts(self) -> dict[str, Chart]:
         """The chart ``max_rate``: the rate of each run against its latency, with the limit and the interval."""
         limit, names = (self.limit.quantile, self.limit.max_ms), (self.counted, self._newest.headline)
-        return {"max_rate": max_rate_chart(self.runs, self.found[:3], limit, names, self.answer)}
+        return {"max_rate": max_rate_chart(self.runs, self.found[:3], limit, names, self._words)}
 
-    def report(self) -> Path:
-        return max_rate_report(self.folder.report, self)
+    def listing(self, *, everything: bool = False) -> tuple[pd.DataFrame, str]:
+        return self.runs, "block 0: search"
 
     @property
-    def ends(self) -> tuple[float, float | None, float | None]:
-        """The rate, and the ends of its interval."""
-        return self.rate, self.low, self.high
+    def report_file(self) -> Path:
+        return self.folder.report
+
+    def evidence(self) -> Evidence:
+        kept = self.within  # beyond the limit schedules are not kept by intention
+        return Evidence(
+            kicker=f"find-max {self.limit}",
+            manifests=[manifest for _, manifest in kept],
+            environment=environment(kept[-1][1], known_settings(kept[-1][0])) if kept else [],
+            journal=[frame_table(self.runs, "The runs in their order (block 0: search)")],
+        )
 
     @property
     def within(self) -> list[Finished]:
         """The runs in which the limit held."""
         return readable([one.result.folder for one in self.made if one.within])
-
-    @property
-    def warnings(self) -> list[str]:
-        return start_warnings([manifest for _, manifest in self.within])
-
-    @property
-    def notice(self) -> str:
-        return self._newest.notice
-
-    @property
-    def metric(self) -> Metric:
-        return self._newest.metric
-
-    def _repr_html_(self) -> str:
-        return max_rate_card(self)
 
     @property
     def _newest(self) -> Manifest:

@@ -21,7 +21,7 @@ from hdbkit.analysis.statistics.power import POWER, Design, Noise, detectable, d
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.arrivals import rate_of
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.sweep_charts import power_chart
+from hdbkit.charts.power_chart import power_chart
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import DamagedResult
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from pydantic import Field
 
 from hdbkit.analysis.comparison.groups import Finished, common_metric
 from hdbkit.analysis.comparison.history import change_sentences, environment_of, history_answer, segments
@@ -16,11 +19,12 @@ from hdbkit.analysis.statistics.scalability import MIN_BLOCKS, laws, laws_table
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.warnings import start_warnings
 from hdbkit.api.executing import executing
-from hdbkit.api.experiment_result import ExperimentResult
+from hdbkit.api.experiment_result import ExperimentResult, measured_cells, scaling_laws_of
 from hdbkit.api.running import RunVerbs
 from hdbkit.api.sides import counts_of, ends_of, require_word, settled
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.compare_charts import history_chart
+from hdbkit.charts.history_chart import history_chart
+from hdbkit.charts.marks import times
 from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.metric import Measure, Metric
@@ -28,15 +32,42 @@ from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.profile import ProfilePlan
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import Side, in_blocks
-from hdbkit.report.history_report import history_card, history_report
+from hdbkit.report.experiment_report import Evidence
+from hdbkit.report.profile_evidence import profile_evidence
 from hdbkit.results.catalog import list_runs, profiles_of
 from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.finding import Finding, Headline, More, finite
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import known_settings
+from hdbkit.results.run_result import Figures
+from hdbkit.text import many
 from hdbkit.workloads import specification
 from hdbkit.workspace import BareWorkspace
 
 _COLUMNS = ["run_id", "started", "virtual_users", "block", "metric_value", "operations_per_s"]
+
+
+class Segment(Figures):
+    """A stretch of runs of a profile without a change."""
+
+    virtual_users: int
+    since: str
+    run_id: str
+    runs: int
+    value: float = Field(description="the metric: geometric mean of its runs")
+    operations_per_s: float | None
+    ratio: float | None = Field(description="of scores, to the segment before")
+    cause: str = Field(description="first, change point or environment")
+    p: float | None
+    what: str = Field(description="what differs in the environment")
+
+
+class ProfileMore(More):
+    """What only findings of profiles have."""
+
+    profile: str
+    changes: tuple[str, ...]
+    segments: tuple[Segment, ...]
 
 
 class Profile(ExperimentResult):
@@ -90,38 +121,72 @@ class Profile(ExperimentResult):
         }
         return segments(self.runs[self.runs["run_id"].isin(found)], self.metric, found)
 
-    @property
-    def answer(self) -> str:
-        """The history in one sentence."""
-        return history_answer(self.name, self.segments, len(self.runs))
+    @cached_property
+    def finding(self) -> Finding:
+        metric, manifests = self.metric, [manifest for _, manifest in self.finished]
+        more = ProfileMore(
+            profile=self.name,
+            changes=tuple(self.changes),
+            segments=tuple(map(_segment, self.segments.to_dict("records"))),
+        )
+        return Finding(
+            kind="profile",
+            question=f"When did {metric.name} change?",
+            metric=metric,
+            cells=measured_cells(self.cells),
+            ratios=(),
+            headline=self._headline(),
+            answer=history_answer(self.name, self.segments, len(self.runs)),
+            warnings=tuple(start_warnings(manifests)),
+            notice=manifests[-1].notice if manifests else "",
+            command=shlex.join(["hdbkit", "history", self.name, "--report"]),
+            scaling=scaling_laws_of(self.scaling, "profile"),
+            more=more,
+        )
+
+    def _headline(self) -> Headline:
+        """The newest change, or the newest mean where there is none."""
+        known = self.segments.dropna(subset=["ratio"])
+        if len(known):
+            last = known.sort_values("since").iloc[-1]
+            at = str(last["since"])[:16].replace("T", " ")
+            return Headline(
+                verdict="faster" if last["ratio"] > 1 else "slower",
+                value=times(float(last["ratio"])),
+                of=f"{many(len(self.changes), 'change')}; the newest is of {at}",
+            )
+        newest = self.segments.sort_values("since").iloc[-1]
+        runs, users = many(int(newest["runs"]), "run"), many(int(newest["virtual_users"]), "virtual user")
+        value = self.metric.text(newest["metric_value"])
+        return Headline(verdict="no change", value=value, of=f"mean of {runs} at {users}")
 
     @property
     def changes(self) -> list[str]:
         """One sentence per change point or change of the environment, newest first."""
         return change_sentences(self.segments, self.metric)
 
-    def report(self) -> Path:
-        """Write the one-page report of the history; return its path."""
-        return history_report(self.workspace.results / "profiles" / f"{self.name}.html", self)
+    @property
+    def report_file(self) -> Path:
+        return self.workspace.results / "profiles" / f"{self.name}.html"
+
+    def evidence(self) -> Evidence:
+        return profile_evidence(self.name, self.runs, self.finished, self.segments, self.changes, self.metric)
 
     @property
     def finished(self) -> list[Finished]:
         """Its runs in order of time, without damaged ones."""
         return readable([RunFolder(self.workspace.results / run_id) for run_id in self.runs["run_id"]])
 
-    @property
-    def warnings(self) -> list[str]:
-        return start_warnings([manifest for _, manifest in self.finished])
-
-    @property
-    def notice(self) -> str:
-        return next((manifest.notice for _, manifest in self.finished[-1:]), "")
-
-    def _repr_html_(self) -> str:
-        return history_card(self)
-
     def __repr__(self) -> str:
         return f"<Profile {self.name}: {len(self.runs)} runs>"
+
+
+def _segment(row: Mapping[Any, Any]) -> Segment:
+    return Segment(
+        virtual_users=int(row["virtual_users"]), since=str(row["since"]), run_id=str(row["run_id"]),
+        runs=int(row["runs"]), value=float(row["metric_value"]), operations_per_s=finite(row["operations_per_s"]),
+        ratio=finite(row["ratio"]), cause=str(row["cause"]), p=finite(row["p"]), what=str(row["what"]),
+    )  # fmt: skip
 
 
 class ProfileVerbs(RunVerbs):

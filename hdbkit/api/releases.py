@@ -10,26 +10,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
+from pydantic import Field
 
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS, Again
 from hdbkit.api.compare import Comparison, of_sides
 from hdbkit.api.executing import executing
-from hdbkit.api.experiment_result import ExperimentResult
+from hdbkit.api.experiment_result import ExperimentResult, measured_cells
 from hdbkit.api.running import RunVerbs
 from hdbkit.api.sides import counts_of, results_of_sides
 from hdbkit.charts.chart import Chart
 from hdbkit.config import Load, Preparation, WorkloadSpec
-from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.releases import Commit, ReleasesPlan
-from hdbkit.experiment.kinds.slow_commit import UNDECIDED, SlowCommitPlan, begun, decision
+from hdbkit.experiment.kinds.slow_commit import SlowCommitPlan, begun, decision
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import in_blocks
+from hdbkit.report.experiment_report import Evidence
 from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.finding import Finding, More, Verdict
+from hdbkit.results.run_result import Figures
 from hdbkit.servers import launcher, startable_kinds
 from hdbkit.servers.source_builds import commit_of, commits_between, described, short, subject_of
 from hdbkit.workloads import specification
@@ -64,45 +68,66 @@ class Releases(ExperimentResult):
     search: Search | None = None
     """Of ``find_slow_commit``."""
 
-    @property
-    def measured(self) -> pd.DataFrame:
-        return pd.concat([one.measured for one in self.pairs]).drop_duplicates("run_id")
+    @cached_property
+    def finding(self) -> Finding:
+        findings = [pair.finding for pair in self.pairs]
+        last, search = findings[-1], self.search
+        more = CommitsMore(
+            commits=tuple(
+                MeasuredCommit(ref=one.ref, commit=one.commit, version=one.version)
+                for one in (self.base, *self.others)
+            ),
+            left=dict(zip(search.left, search.subjects, strict=True)) if search else {},
+        )
+        return last.model_copy(
+            update={
+                "question": f"Is {self.others[-1]} {'slower' if search else 'faster'} than {self.base}?",
+                "cells": measured_cells(self.cells),
+                "ratios": tuple(ratio for finding in findings for ratio in finding.ratios),
+                "answer": self.answer,
+                "warnings": tuple(dict.fromkeys(line for finding in findings for line in finding.warnings)),
+                "is_open": bool(search and search.undecided),
+                "more": more,
+            }
+        )
 
     @property
-    def comparisons(self) -> pd.DataFrame:
-        return pd.concat([one.comparisons for one in self.pairs], ignore_index=True)
+    def measured(self) -> pd.DataFrame:
+        return pd.concat([pair.measured for pair in self.pairs]).drop_duplicates("run_id")
 
     @property
     def answer(self) -> str:
         """What a search found, or the verdict on each commit."""
         if self.search is not None:
             return f"{self.search.sentence}."
-        return " ".join(f"{one}: {found.answer}" for one, found in zip(self.others, self.pairs, strict=True))
-
-    @property
-    def warnings(self) -> list[str]:
-        """Those of all comparisons."""
-        return list(dict.fromkeys(line for one in self.pairs for line in one.warnings))
-
-    @property
-    def notice(self) -> str:
-        return self.pairs[0].notice
-
-    @property
-    def metric(self) -> Metric:
-        return self.pairs[0].metric
+        return " ".join(f"{one}: {pair.answer}" for one, pair in zip(self.others, self.pairs, strict=True))
 
     def charts(self) -> dict[str, Chart]:
         """Those of the comparison of the last commit with the base."""
         return self.pairs[-1].charts()
 
-    def report(self) -> Path:
-        """Write the report of each comparison; the path of the last commit's."""
-        return self.reports()[-1]
+    @property
+    def report_file(self) -> Path:
+        return self.pairs[-1].report_file
 
-    def reports(self) -> list[Path]:
-        """Write the report of each comparison; their paths."""
-        return [one.report() for one in self.pairs]
+    def evidence(self) -> Evidence:
+        """That of the comparison of the last commit with the base."""
+        return self.pairs[-1].evidence()
+
+
+class MeasuredCommit(Figures):
+    """A commit of a server that was measured."""
+
+    ref: str
+    commit: str
+    version: str
+
+
+class CommitsMore(More):
+    """What only findings of commits have."""
+
+    commits: tuple[MeasuredCommit, ...]
+    left: dict[str, str] = Field(description="commits among which the slow one is, with the first line of each")
 
 
 @dataclass(frozen=True)
@@ -231,7 +256,7 @@ class ReleaseVerbs(RunVerbs):
         comparisons = (
             of_sides(
                 {BASE: first, NEW: runs}, (f"{names[0]} (base)", f"{name} (new)"), self, plan.smallest_effect,
-                again=again, confidence=confidence,
+                again=again, confidence=confidence, experiment_id=plan.experiment_id, kind=plan.kind,
             )
             for name, runs in zip(names[1:], rest, strict=True)
         )  # fmt: skip
@@ -286,7 +311,7 @@ class ReleaseVerbs(RunVerbs):
             raise InputError(unfinished)
         ratio = whole.pairs[0].ratio
         unknown = f"it is not known whether the last commit is slower than the first: {ratio.sentence}"
-        undecided = unknown if ratio.verdict == UNDECIDED else ""
+        undecided = unknown if ratio.verdict is Verdict.UNDECIDED else ""
         subjects = tuple(f"{described(plan.checkout, one)}: {subject_of(plan.checkout, one)}" for one in found.left)
         return replace(whole, search=Search(tuple(others), found.left, subjects, undecided))
 

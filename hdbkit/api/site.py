@@ -23,6 +23,7 @@ from hdbkit.report.site import Entry, write_assets, write_index, write_site_page
 from hdbkit.results.batch_folder import BatchFolder, JobStatus
 from hdbkit.results.catalog import find_run
 from hdbkit.results.experiment_folder import each_run, experiment_folders, find_experiment
+from hdbkit.results.finding import Verdict
 from hdbkit.results.folder import RunFolder, is_run, make_folder
 from hdbkit.results.manifest import Manifest, Status
 
@@ -230,8 +231,7 @@ def _sweep_entry(folder: Path, done: SweepResult, links: Mapping[str, str]) -> E
     """Write the page of a sweep, and give its line of the index."""
     page, plan = links[done.experiment_id], done.plan
     _write_report(folder, page, done.experiment_id, done.folder.report, done.report, links)
-    verdicts = done.verdicts.loc[done.verdicts["verdict"] != "baseline", "verdict"].astype(str)
-    found = set(verdicts)
+    found = {ratio.verdict for ratio in done.cell_ratios if ratio.verdict is not Verdict.BASELINE}
     state, mark = next(((words, mark) for verdict, words, mark in _OF_SWEEPS if verdict in found), _NO_VERDICT)
     settings = ", ".join(plan.spec.grid)
     runs_done = int((each_run(done.runs)["status"] == "done").sum())

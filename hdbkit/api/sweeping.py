@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -12,12 +13,12 @@ from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.api.compare import of_sides
 from hdbkit.api.executing import executed
-from hdbkit.api.experiment_result import COMPARED, ExperimentResult
+from hdbkit.api.experiment_result import ExperimentResult, measured_cells, scaling_laws_of
 from hdbkit.api.left_settings import advised
 from hdbkit.api.result import Result
 from hdbkit.api.running import OnRun
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.sweep_charts import whole_sweep
+from hdbkit.charts.sweep_charts import first_charts, whole_sweep
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.contracts import ApplyBy, Database, Setting
@@ -40,9 +41,11 @@ from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep
 from hdbkit.experiment.kinds.sweep.slicing import planned_slices, slices_for
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sweep_analysis import SweepAnalysis
+from hdbkit.report.experiment_report import Evidence
+from hdbkit.report.sweep_evidence import sweep_evidence
 from hdbkit.report.sweep_journal import restored
-from hdbkit.report.sweep_report import sweep_card, sweep_report
 from hdbkit.results.experiment_folder import each_run
+from hdbkit.results.finding import Finding
 from hdbkit.results.folder import RunFolder
 from hdbkit.servers import control
 from hdbkit.servers.permitted import unpermitted, unpermitted_here
@@ -56,16 +59,34 @@ from hdbkit.workspace import BareWorkspace
 class SweepResult(SweepAnalysis, ExperimentResult):
     """The result of a sweep, read from its folder without driver or server."""
 
+    @cached_property
+    def finding(self) -> Finding:
+        spec, settings = self.plan.spec, listed(list(self.plan.spec.grid))
+        return Finding(
+            experiment_id=self.experiment_id,
+            kind=self.plan.kind,
+            question=spec.question or f"Which values of {settings} are fastest?",
+            metric=self.metric,
+            cells=measured_cells(self.cells),
+            ratios=tuple(self.ratios),
+            best=self.best,
+            answer=self.answer,
+            advice=self.next_step,
+            notes=tuple(self.notes),
+            warnings=tuple(self.warnings),
+            smallest_effect=spec.smallest_effect,
+            confidence=self.level,
+            notice=self.notice,
+            command=self.command,
+            runs_failed=self.failed,
+            checks_failed=self.checks_failed,
+            scaling=scaling_laws_of(self.scaling, "label"),
+        )
+
     @property
     def measured(self) -> pd.DataFrame:
         runs = usable(self.grid_runs)
         return runs.assign(cell=runs["configuration"].map(self.labels))
-
-    @property
-    def comparisons(self) -> pd.DataFrame:
-        baseline = self.verdicts["configuration"] == 0
-        found = self.verdicts[~baseline].rename(columns={"label": "cell"})
-        return found.assign(baseline=self.labels[0])[COMPARED].reset_index(drop=True)
 
     @property
     def restored(self) -> str:
@@ -81,8 +102,15 @@ class SweepResult(SweepAnalysis, ExperimentResult):
         """
         return {chart.key: chart for chart in whole_sweep(self)}
 
-    def report(self) -> Path:
-        return sweep_report(self.folder.report, self)
+    def charts_so_far(self) -> list[Chart]:
+        return [chart for chart in first_charts(self) if chart.key != "grid"]
+
+    @property
+    def report_file(self) -> Path:
+        return self.folder.report
+
+    def evidence(self) -> Evidence:
+        return sweep_evidence(self)
 
     @property
     def difference_report(self) -> Callable[[], Path] | None:
@@ -92,16 +120,16 @@ class SweepResult(SweepAnalysis, ExperimentResult):
         assert self.best is not None
         assert self.best_runs is not None
         workspace = BareWorkspace(results=self.folder.root)
-        sides = zip((BASE, NEW), self.best_runs, strict=True)
         results = {
-            side: [Result(RunFolder(workspace.results / one), workspace) for one in runs] for side, runs in sides
+            side: [Result(RunFolder(workspace.results / run_id), workspace) for run_id in runs]
+            for side, runs in zip((BASE, NEW), self.best_runs, strict=True)
         }
-        return of_sides(
-            results, (self.labels[0], str(self.best["label"])), workspace, self.plan.spec.smallest_effect
-        ).report()
+        names = (self.labels[0], self.best.label)
+        return of_sides(results, names, workspace, self.plan.spec.smallest_effect).report()
 
-    def _repr_html_(self) -> str:
-        return sweep_card(self, self.restored)
+    @property
+    def _more_lines(self) -> tuple[str, ...]:
+        return (self.restored,)
 
     def __repr__(self) -> str:
         runs = each_run(self.runs)

@@ -1,13 +1,13 @@
 """The charts of a sweep that look into its runs: throughput over time, latency of each operation, slices.
 
-Frames: ``runs`` and ``verdicts`` as in :mod:`hdbkit.charts.sweep_charts`, ``courses`` and ``latencies`` as
-``timeline.courses`` gives them. Both charts are drawn at the largest count of virtual users, for the baseline and
+Frames: ``runs`` as ``results.experiment_folder.runs_frame``, ``courses`` and ``latencies`` as ``timeline.courses``
+gives them. Both charts are drawn at the largest count of virtual users, for the baseline and
 the fastest configurations; their tables hold every configuration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,8 @@ import plotly.graph_objects as go
 from hdbkit.analysis.run.quantiles import supported
 from hdbkit.analysis.run.records import Window, operations_of, quoted
 from hdbkit.analysis.run.slices import mean_of
-from hdbkit.analysis.sweep.verdicts import in_these_runs
-from hdbkit.analysis.wording import label, percent_within
+from hdbkit.analysis.sweep.answers import in_these_runs
+from hdbkit.analysis.wording import label, percent_of_ratio
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import MAX_DOTS, Limits, left_out, plain, ratio_axis
 from hdbkit.charts.style import (
@@ -37,6 +37,7 @@ from hdbkit.charts.style import (
 )
 from hdbkit.config.metric import DetailChart, Measure, Metric
 from hdbkit.results.columns import Outcome
+from hdbkit.results.finding import Ratio, Verdict, frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import many, number, plural, virtual_users
@@ -61,12 +62,12 @@ class Line:
 
 
 def detail_charts(
-    runs: pd.DataFrame, verdicts: pd.DataFrame, courses: pd.DataFrame, latencies: pd.DataFrame, first: Manifest
+    runs: pd.DataFrame, ratios: Sequence[Ratio], courses: pd.DataFrame, latencies: pd.DataFrame, first: Manifest
 ) -> list[Chart]:
     """Both charts, each where its data are there; ``first`` is the manifest of a run of the sweep."""
     users = int(runs["virtual_users"].max()) if len(runs) else 0
-    at = verdicts[verdicts["virtual_users"] == users]
-    labels = at.set_index("configuration")["label"]
+    at = [ratio for ratio in ratios if ratio.virtual_users == users]
+    labels = pd.Series({ratio.configuration: ratio.label for ratio in at}, dtype=object)
     configurations = runs[runs["virtual_users"] == users][["run_id", "configuration"]]
     courses = courses.merge(configurations, on="run_id")
     latencies = latencies.merge(configurations, on=[name for name in configurations if name in latencies])
@@ -80,14 +81,15 @@ def detail_charts(
     return charts
 
 
-def drawn_lines(verdicts: pd.DataFrame, metric: Metric, maximum: int, otherwise: int) -> list[Line]:
+def drawn_lines(ratios: Sequence[Ratio], metric: Metric, maximum: int, otherwise: int) -> list[Line]:
     """All configurations with a result where ``maximum`` suffices, else the baseline and the fastest others."""
-    known = verdicts[verdicts["metric_value"].notna()].sort_values("configuration").set_index("configuration")
-    ranked = known.assign(first=known["verdict"] == "baseline", score=metric.score(known["metric_value"]))
-    ranked = ranked.sort_values(["first", "score"], ascending=False)
-    places = list(ranked.index if len(known) > MAX_COLOURED else known.index)
-    drawn = known.index if len(known) <= maximum else ranked.index[:otherwise]
-    return [Line(places.index(one), int(one), str(known.loc[one, "label"])) for one in drawn]
+    known = sorted((ratio for ratio in ratios if ratio.value is not None), key=lambda ratio: ratio.configuration or 0)
+    ranked = sorted(
+        known, key=lambda ratio: (ratio.verdict is not Verdict.BASELINE, -metric.score(ratio.value or 1.0))
+    )
+    places = [ratio.configuration for ratio in (ranked if len(known) > MAX_COLOURED else known)]
+    drawn = known if len(known) <= maximum else ranked[:otherwise]
+    return [Line(places.index(ratio.configuration), ratio.configuration or 0, ratio.label) for ratio in drawn]
 
 
 def throughput_over_time(
@@ -285,16 +287,16 @@ def operations_by_value(folder: RunFolder, window: Window, column: str) -> pd.Da
     return found.assign(**known)
 
 
-def changes_over_time(changes: pd.DataFrame, verdicts: pd.DataFrame, metric: Metric) -> Chart:
+def changes_over_time(changes: pd.DataFrame, cells: Sequence[Ratio], metric: Metric) -> Chart:
     """The ratio of each configuration to the baseline in each stretch of cycles, run after run, on the log scale.
 
-    ``changes`` as ``analysis.sweep.observations.changes`` gives them, ``verdicts`` as ``verdicts.judge``.
+    ``changes`` as ``analysis.sweep.slices.changes`` gives them, ``cells`` as ``verdicts.judge``.
     """
     users = int(changes["virtual_users"].max())
     at = changes[changes["virtual_users"] == users]
-    of_users = verdicts[verdicts["virtual_users"] == users]
-    compared = of_users[of_users["verdict"] != "baseline"]
-    ratios = {int(row["configuration"]): row for row in compared.to_dict("records")}
+    of_users = [ratio for ratio in cells if ratio.virtual_users == users]
+    ratios = {ratio.configuration: ratio for ratio in of_users if ratio.verdict is not Verdict.BASELINE}
+    compared = frame(ratios.values())
     drawn = drawn_lines(of_users, metric, _MAX_CHANGES + 1, _MAX_CHANGES + 1)
     lines = [line for line in drawn if line.configuration in ratios]
     title = f"{metric.name} / baseline, log<br>(above x1 is better)"
@@ -310,17 +312,17 @@ def changes_over_time(changes: pd.DataFrame, verdicts: pd.DataFrame, metric: Met
     ends = limits.clip(compared)
     fig.update_yaxes(**ratio_axis([*at["ratio"], *ends["low"], *ends["high"]]))
     words = [
-        f"{line.label}: {percent_within(row['ratio'], row['low'], row['high'], metric)}."
+        f"{line.label}: {percent_of_ratio(ratios[line.configuration], metric)}."
         for line in lines
-        if pd.notna((row := ratios[line.configuration])["low"])
+        if ratios[line.configuration].is_known
     ]
     words += [
         f"A dot is a stretch of {_cycles(at)} against the baseline in the same stretch, a line the mean over all,",
-        f"its band the 95 % confidence interval{in_these_runs(verdicts)}, at {virtual_users(users)};",
+        f"its band the 95 % confidence interval{in_these_runs(cells)}, at {virtual_users(users)};",
         "vertical lines are between two runs.",
         left_out(len(lines) + 1, len(of_users), baseline=True),
     ]
-    table = at.assign(configuration=at["configuration"].map(of_users.set_index("configuration")["label"]))
+    table = at.assign(configuration=at["configuration"].map({ratio.configuration: ratio.label for ratio in of_users}))
     kept = ["number", "second", "cycles", "configuration", "ratio"]
     question = "Is the change the same along the runs?"
     return Chart("slices", question, fig, " ".join(filter(None, words)), table[kept].round(4))

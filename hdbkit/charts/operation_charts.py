@@ -1,8 +1,7 @@
 """Charts of workloads whose operations are measured one by one: how long each took, and how much faster it became.
 
-Frames: ``times`` has a row per execution or run: ``group``, ``operation``, ``seconds``; ``found`` a row per operation
-and group: ``group``, ``operation``, ``ratio`` (of scores: more than 1 is better), ``low``, ``high`` (NaN without an
-interval), ``verdict``. Groups and operations are drawn in the order in which they come.
+The frame ``times`` has a row per execution or run: ``group``, ``operation``, ``seconds``. Groups and operations are
+drawn in the order in which they come.
 """
 
 from __future__ import annotations
@@ -29,6 +28,7 @@ from hdbkit.charts.marks import (
 )
 from hdbkit.charts.style import MAX_COLOURED, PATTERNS, colour, figure, series
 from hdbkit.config.metric import Metric
+from hdbkit.results.finding import Of, Ratio, frame
 from hdbkit.text import many, number, plural
 
 _HATCHED = {"fillmode": "overlay", "solidity": 0.2, "fgopacity": 1}
@@ -96,16 +96,17 @@ def _profile_words(group: str, seconds: pd.Series[float], noun: str) -> str:
     return f"{group}: {number(total, 3)} s for {many(len(seconds), noun)}, {part:.0f} % of it for {longest}."
 
 
-def ratios(
-    found: pd.DataFrame, overall: pd.DataFrame, base: str, noun: str, metric: Metric, smallest: float
+def ratio_chart(
+    of_operations: Sequence[Ratio], overall: Sequence[Ratio], base: str, noun: str, metric: Metric, smallest: float
 ) -> Chart:
     """How many times as fast as with ``base`` each operation is, with its interval; the metric on top.
 
-    ``overall`` has a row per group, as ``found`` without ``operation``.
+    A group is a label; ``overall`` are the ratios of the metric, one of each group.
     """
+    table = frame([*overall, *of_operations], Of.OPERATION).rename(columns={"label": "group"})
+    found = table[len(overall) :]
     groups, names = _in_order(found["group"]), _in_order(found["operation"])
     drawn = groups[: MAX_COLOURED - 1]
-    table = pd.concat([overall.assign(operation=metric.name), found], ignore_index=True)
     rows = [metric.name, *names]
     tall = max(26, 13 * len(drawn))
     fig = figure(

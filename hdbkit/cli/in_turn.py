@@ -19,7 +19,7 @@ from hdbkit.analysis.wording import about
 from hdbkit.api import documents, max_rate
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
-from hdbkit.cli.found import show_comparison, show_found
+from hdbkit.cli.found import show_found
 from hdbkit.cli.options import (
     AsJson,
     LoadFile,
@@ -184,7 +184,9 @@ def compare(
     if found is None:  # it has started in a process of its own
         return Exit.DONE
     gate = None if limit is None else found.gate(limit)
-    show_comparison(found, asked.as_json, report=report, gate=gate, everything=everything, plans=plans)
+    show_found(found, asked.as_json, report=report, gate=gate, everything=everything)
+    if plans and not asked.as_json:
+        show.plan_pairs(found.plans, found.names)
     return Exit.CHECK_FAILED if gate and gate.fails(strict) else Exit.DONE
 
 
@@ -275,7 +277,7 @@ def history(
     found = api.history(name)
     path = found.report() if report else None
     if as_json:
-        show.print_json(documents.of_history(found, path))
+        show.print_json(documents.of_result(found, path))
         return
     metric = found.metric
     columns = ["virtual_users", "since", "runs", metric.heading, "operations_per_s", "ratio", "cause"]

@@ -85,8 +85,8 @@ def doctor(
 def report(run_id: AnyId = "last", as_json: AsJson = False) -> None:
     """Write the one-page report of a run or an experiment; 'last' is the experiment if it measured last."""
     found, _ = _reported(run_id)
-    paths = [str(path) for path in (found.reports() if isinstance(found, api.Releases) else [found.report()])]
-    show.answer(as_json, {"report": paths[0]} if len(paths) == 1 else {"reports": paths}, *paths)
+    path = str(found.report())
+    show.answer(as_json, {"report": path}, path)
 
 
 def chart(
@@ -99,8 +99,6 @@ def chart(
 ) -> None:
     """Write one chart of a run, a sweep or a comparison to a file; with --json, its question, figure and numbers."""
     found, name = _reported(run_id)
-    if isinstance(found, api.Releases):
-        raise InputError("the charts of a comparison of commits are in its reports")
     charts = found.charts()
     if key is None:
         rows = [{"chart": name, "question": one.question} for name, one in charts.items()]

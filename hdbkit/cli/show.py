@@ -14,19 +14,22 @@ from rich.markup import escape
 from rich.segment import Segment
 from rich.table import Table
 
-from hdbkit.analysis.comparison.plans import PlanPair, changed_note
+from hdbkit.analysis.comparison.gate import Gate
+from hdbkit.analysis.comparison.plans import PlanPair
 from hdbkit.analysis.run.bottleneck import bottleneck
 from hdbkit.analysis.run.faults import effect_text
-from hdbkit.analysis.sweep.looks import verdict_words
 from hdbkit.analysis.wording import about
-from hdbkit.api import PlannedHosts, PlannedPower, Result, Shown, SweepResult, documents
+from hdbkit.api import ExperimentResult, PlannedHosts, PlannedPower, Result, Shown, documents
 from hdbkit.cli.exits import Exit
 from hdbkit.config import SweepSpec, spec_from
 from hdbkit.config.metric import Measure
 from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.experiment.kinds.sweep.slicing import on_server_note, unsuitable
-from hdbkit.text import many, number, plural, without_controls
+from hdbkit.report.ratio_tables import detail_tables, effect_table, ratio_tables
+from hdbkit.report.tables import Table as PageTable
+from hdbkit.results.finding import Of
+from hdbkit.text import many, number, plural, share, without_controls
 from hdbkit.workloads import workload
 
 _LATENCIES = ("operation", "count", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
@@ -82,7 +85,21 @@ def table(
     fit either, columns of ``omit`` are left out, the first first; only then are words broken.
     """
     shown = frame[list(columns)] if columns else frame
-    found = [_column(str(name), values) for name, values in shown.items()]
+    return _laid_out([_column(str(name), values) for name, values in shown.items()], title, omit)
+
+
+def page_table(one: PageTable, without: Sequence[str] = ("in words",)) -> Table:
+    """A table of a page for this screen, without these columns."""
+    texts = list(zip(*one.rows, strict=True)) if one.rows else [() for _ in one.head]
+    columns = [
+        _Column(head, [text.replace("\n", "; ") for text in column], not numeric)
+        for head, column, numeric in zip(one.head, texts, one.numeric, strict=True)
+        if head not in without
+    ]
+    return _laid_out(columns, one.title)
+
+
+def _laid_out(found: list[_Column], title: str | None, omit: Sequence[str] = ()) -> Table:
     omitted = []
     for name in omit:
         if sum(one.narrowest + _GAP for one in found) > console.width:
@@ -332,17 +349,6 @@ def _without_passed_conditions(found: pd.DataFrame, run_id: str) -> pd.DataFrame
     return pd.concat([found[~held], pd.DataFrame([one])])
 
 
-def _by_operation(found: pd.DataFrame) -> None:
-    """The verdicts on operations that differ from the baseline's, and how many do not."""
-    compared = found[found["verdict"] != "baseline"]
-    differ = compared[compared["verdict"].isin(["faster", "slower"])]
-    if len(differ):
-        shown = differ[["operation", "label", "virtual_users", "ratio", "low", "high", "verdict"]]
-        console.print(table(shown, title="Operations that differ from the baseline, 95 % simultaneous intervals"))
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in compared["verdict"].value_counts().items())
-    console.print(f"of {len(compared)} comparisons of operations: {counts}", markup=False)
-
-
 def plan(planned: SweepPlan, power: PlannedPower | None, hosts: PlannedHosts | None) -> None:
     """Every run of a sweep in its order, the totals, what it can find, and the load hosts that it needs."""
     rebuilds = planned.rebuilds
@@ -404,42 +410,31 @@ def _ends(spec: SweepSpec) -> Iterator[str]:
         yield f"{spec.winner_blocks} {blocks} follow; they are not included in the totals above"
 
 
-def _limited(found: pd.DataFrame) -> pd.DataFrame:
-    """The same, with verdicts that are about these runs alone in these words."""
-    rows = found.drop(columns="decided_after", errors="ignore").to_dict("records")
-    return found.assign(verdict=[verdict_words(row) for row in rows])
-
-
-def sweep(done: SweepResult) -> None:
-    """A sweep on the screen: the verdict on each configuration, the effects, the answer."""
-    metric = done.plan.metric
-    measured = ["metric_value", "operations_per_s", "ratio", "low", "high", "verdict"]
-    measured += ["decided_after"] if done.verdicts["decided_after"].notna().any() else []
-    verdicts = _limited(done.verdicts)[["label", "virtual_users", "runs", *measured]]
-    verdicts = verdicts.rename(columns={"metric_value": metric.heading})
-    console.print(table(verdicts, title=f"{done.experiment_id}: ratios to the baseline, 95 % simultaneous intervals"))
-    console.print(f"{about(metric)}; a ratio above 1 is better", markup=False)
-    if len(done.effects):
-        effects = _limited(done.effects)[
-            ["setting", "value", "reference", "virtual_users", "ratio", "low", "high", "verdict"]
-        ]
-        effects = effects.assign(virtual_users=[users or "all" for users in effects["virtual_users"]])
-        console.print(table(effects, title="Effect of each setting, over all pairs of configurations"))
-    if len(done.interactions):
-        acting = done.interactions[["setting", "value", "other", "other_value", "ratio", "low", "high", "verdict"]]
-        console.print(table(acting, title="Interactions: two values together, against the product of their effects"))
-    if len(done.winners):
-        again = done.winners[["label", "virtual_users", "runs", "first_ratio", "ratio", "low", "high", "verdict"]]
-        console.print(table(again, title="The best configurations, measured again in further blocks"))
-    if len(done.by_operation):
-        _by_operation(done.by_operation)
-    if note := changed_note(done.plans):
-        console.print(f"{note}; the report shows them side by side", markup=False)
-    if len(done.scaling):
-        laws = done.scaling[["label", "rate", "sigma", "kappa", "peak", "low", "high"]]
+def finding(result: ExperimentResult, gate: Gate | None = None, *, everything: bool = False) -> None:
+    """What an experiment found, on the screen: its ratios, the answer, the reasons to doubt it, and what to do."""
+    found, metric = result.finding, result.finding.metric
+    console.print(found.question, markup=False)
+    for one in (*ratio_tables(found), *effect_table(found), *detail_tables(found)):
+        console.print(page_table(one))
+    if not found.of(Of.METRIC):
+        cells = result.cells.rename(columns={"metric_value": metric.heading})
+        console.print(table(cells, title=f"{about(metric)}; 95 % intervals of each by itself"))
+    listed, note = result.listing(everything=everything)
+    if len(listed):
+        console.print(table(listed, title=note or None))
+    if found.scaling:
+        laws = pd.DataFrame([law.model_dump(exclude={"lack_of_fit", "sentence"}) for law in found.scaling])
         console.print(table(laws, title="Universal Scalability Law"))
-    console.print(done.answer, markup=False, style="bold")
-    console.print(done.advice, markup=False) if done.advice else None
+        for law in found.scaling:
+            console.print(f"{law.label}: {law.sentence}", markup=False)
+    console.print(f"{about(metric)}; intervals of {share(found.confidence)}, simultaneous", markup=False)
+    console.print(found.answer, markup=False, style="bold")
+    if gate:
+        console.print(gate.sentence, markup=False, style="bold")
+    for line in (found.explanation, *(f"warning: {one}" for one in found.warnings), *found.notes, found.advice):
+        console.print(line, markup=False) if line else None
+    for name, runs in found.checks_failed.items():
+        console.print(f"check failed in {many(runs, 'run')}: {name}", markup=False)
 
 
 def left_running(name: str, code: Exit, cancelled: str = "") -> Exit:

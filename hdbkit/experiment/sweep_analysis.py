@@ -6,26 +6,30 @@ Charts, reports, panels and users read it. It needs no driver and no server.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.plans import ChangedPlan, changed_plans
+from hdbkit.analysis.comparison.plans import ChangedPlan, changed_note, changed_plans
 from hdbkit.analysis.run.timeline import readable
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep import warnings
-from hdbkit.analysis.sweep.effects import changed_effects, interactions, main_effects
-from hdbkit.analysis.sweep.looks import decided_note, winner_answer, winners
-from hdbkit.analysis.sweep.observations import observations, slice_notes, slice_warnings
+from hdbkit.analysis.sweep.answers import answer, best_of, candidates_note, winner_answer
+from hdbkit.analysis.sweep.effects import main_effects
+from hdbkit.analysis.sweep.interactions import changed_effects, interactions
+from hdbkit.analysis.sweep.latencies import latency_verdicts
+from hdbkit.analysis.sweep.looks import decided_note
+from hdbkit.analysis.sweep.observations import observations
+from hdbkit.analysis.sweep.operations import operation_verdicts
 from hdbkit.analysis.sweep.search import early_ends_note
-from hdbkit.analysis.sweep.together import latency_verdicts, operation_verdicts
-from hdbkit.analysis.sweep.verdicts import answer, candidates_note
+from hdbkit.analysis.sweep.slices import slice_notes, slice_warnings
+from hdbkit.analysis.sweep.winners import winners
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.experiment.kinds.sweep.deciding import judged, spending
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.results.experiment_folder import ENDED_EARLY, ExperimentFolder, each_run, runs_frame
+from hdbkit.results.finding import Of, Ratio, Verdict, frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import read_plans
 from hdbkit.results.manifest import Manifest
@@ -57,7 +61,7 @@ class SweepAnalysis:
     @property
     def labels(self) -> dict[int, str]:
         """The label of each configuration."""
-        return dict(zip(self.verdicts["configuration"], self.verdicts["label"], strict=True))
+        return {ratio.configuration: ratio.label for ratio in self.cell_ratios if ratio.configuration is not None}
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -74,56 +78,86 @@ class SweepAnalysis:
         return rows[~rows["fresh"]]
 
     @cached_property
-    def verdicts(self) -> pd.DataFrame:
-        """One row per configuration and user count: ratio to the baseline, 95 % interval, verdict.
+    def cell_ratios(self) -> list[Ratio]:
+        """Each configuration against the baseline, at each count of users.
 
-        Where a look decided a comparison and later blocks did not run it, ratio and interval are those of this look
-        (``decided_after``, in blocks).
+        Where a look decided a comparison and later blocks did not run it, ratio and interval are those of this look.
         """
         return judged(self.plan, self.folder.journal.state, self.observations)
 
     @cached_property
-    def effects(self) -> pd.DataFrame:
-        """One row per value of a setting: its main effect over all pairs of the grid, with its interval."""
-        spec, baseline = self.plan.spec, self.plan.configurations[0]
-        return main_effects(
-            self.observations, self.metric, list(spec.grid), baseline, spec.smallest_effect, level=self.level
-        )
+    def effect_ratios(self) -> list[Ratio]:
+        """The main effect of each value of a setting, over all pairs of the grid."""
+        return main_effects(self.observations, self.metric, *self._grid, level=self.level)
 
     @cached_property
-    def interactions(self) -> pd.DataFrame:
-        """One row per pair of values: joint effect relative to the product of both effects, with its interval."""
-        spec, baseline = self.plan.spec, self.plan.configurations[0]
-        return interactions(
-            self.observations, self.metric, list(spec.grid), baseline, spec.smallest_effect, level=self.level
-        )
+    def interaction_ratios(self) -> list[Ratio]:
+        """Each two values of two settings: their joint effect to the product of both effects."""
+        return interactions(self.observations, self.metric, *self._grid, level=self.level)
+
+    @property
+    def _grid(self) -> tuple[list[str], dict[str, str], float]:
+        """The settings, the values of the baseline, and the smallest effect."""
+        return list(self.plan.spec.grid), self.plan.configurations[0], self.plan.spec.smallest_effect
 
     @cached_property
-    def winners(self) -> pd.DataFrame:
-        """One row per configuration repeated in fresh blocks, fastest first; empty without such blocks."""
+    def winner_ratios(self) -> list[Ratio]:
+        """The configurations that were repeated in fresh blocks, the fastest first; none without such blocks."""
         runs = self.runs[self.runs["fresh"]]
         level = self.spending.left(self.plan.ended_after or self.plan.spec.blocks)
-        return winners(self.verdicts, runs, self.metric, self.plan.spec.smallest_effect, level=level)
+        return winners(self.cell_ratios, runs, self.metric, self.plan.spec.smallest_effect, level=level)
 
     @cached_property
-    def latencies(self) -> pd.DataFrame:
-        """One row per operation, percentile (p95, p99), configuration and virtual users: the verdict on the latency.
-
-        Columns as those of ``analysis.sweep.together.latency_verdicts``; values in ms.
-        """
+    def quantile_ratios(self) -> list[Ratio]:
+        """The p95 and p99 of the latency of each operation, in ms, by configuration and virtual users."""
         runs = self.grid_runs
-        manifests = [one for one in self.manifests if one.run_id in set(runs["run_id"])]
+        manifests = [manifest for manifest in self.manifests if manifest.run_id in set(runs["run_id"])]
         return latency_verdicts(runs, manifests, self.plan.spec.smallest_effect, level=self.level)
 
     @cached_property
-    def by_operation(self) -> pd.DataFrame:
-        """One row per operation, configuration and user count, where the metric is a mean over operations.
-
-        Columns as those of ``verdicts`` with ``operation``, values in s; all intervals hold together.
-        """
+    def operation_ratios(self) -> list[Ratio]:
+        """The mean time of each operation, in s, where the metric is a mean over operations."""
         return operation_verdicts(
             self.grid_runs, self.manifests, self.metric, self.plan.spec.smallest_effect, level=self.level
         )
+
+    @property
+    def ratios(self) -> list[Ratio]:
+        """All of them."""
+        return [
+            *self.cell_ratios, *self.winner_ratios, *self.effect_ratios, *self.interaction_ratios,
+            *self.operation_ratios, *self.quantile_ratios,
+        ]  # fmt: skip
+
+    @property
+    def verdicts(self) -> pd.DataFrame:
+        """One row per configuration and user count: ratio to the baseline, 95 % interval, verdict."""
+        return frame(self.cell_ratios)
+
+    @property
+    def effects(self) -> pd.DataFrame:
+        """One row per value of a setting: its main effect over all pairs of the grid, with its interval."""
+        return frame(self.effect_ratios, Of.EFFECT)
+
+    @property
+    def interactions(self) -> pd.DataFrame:
+        """One row per pair of values: joint effect relative to the product of both effects, with its interval."""
+        return frame(self.interaction_ratios, Of.INTERACTION)
+
+    @property
+    def winners(self) -> pd.DataFrame:
+        """One row per configuration repeated in fresh blocks, fastest first; empty without such blocks."""
+        return frame(self.winner_ratios, Of.WINNER)
+
+    @property
+    def latencies(self) -> pd.DataFrame:
+        """One row per operation, percentile (p95, p99), configuration and virtual users: the verdict, in ms."""
+        return frame(self.quantile_ratios, Of.QUANTILE)
+
+    @property
+    def by_operation(self) -> pd.DataFrame:
+        """One row per operation, configuration and user count, in s; empty if the metric is no mean over them."""
+        return frame(self.operation_ratios, Of.OPERATION)
 
     @cached_property
     def plans(self) -> list[ChangedPlan]:
@@ -152,26 +186,23 @@ class SweepAnalysis:
     @cached_property
     def answer(self) -> str:
         """The strongest conclusion in one sentence, and in a second one the result of the winners' fresh blocks."""
-        first = answer(self.verdicts, self.metric, self.plan.spec.smallest_effect, self.effects)
-        second = winner_answer(self.winners, self.plan.spec.winner_blocks)
+        first = answer(self.cell_ratios, self.metric, self.plan.spec.smallest_effect, self.effect_ratios)
+        second = winner_answer(self.winner_ratios, self.plan.spec.winner_blocks)
         return f"{first} {second}" if second else first
 
     @cached_property
-    def best(self) -> pd.Series[Any] | None:
-        """The row of the best configuration, in its fresh blocks where it has some; None if none has a ratio."""
-        judged = self.winners if len(self.winners) else self.verdicts
-        known = judged[(judged["verdict"] != "baseline") & judged["ratio"].notna()]
-        verdicts = ("faster", "undecided", "equivalent", "slower")
-        of_best = next((of for verdict in verdicts if len(of := known[known["verdict"] == verdict])), None)
-        return None if of_best is None else of_best.sort_values("ratio").iloc[-1]
+    def best(self) -> Ratio | None:
+        """The best configuration, in its fresh blocks where it has some; None if none has a ratio."""
+        return best_of(self.winner_ratios or self.cell_ratios)
 
     @property
     def best_runs(self) -> tuple[list[str], list[str]] | None:
         """The runs of the baseline and of the best configuration, if it is faster and has runs of its own."""
-        if self.best is None or self.best["verdict"] != "faster" or self.plan.slices:
+        best = self.best
+        if best is None or best.verdict is not Verdict.FASTER or self.plan.slices:
             return None
-        done = self.runs[(self.runs["status"] == "done") & (self.runs["virtual_users"] == self.best["virtual_users"])]
-        base, new = (done.loc[done["configuration"] == of, "run_id"] for of in (0, self.best["configuration"]))
+        done = self.runs[(self.runs["status"] == "done") & (self.runs["virtual_users"] == best.virtual_users)]
+        base, new = (done.loc[done["configuration"] == of, "run_id"] for of in (0, best.configuration))
         return base.tolist(), new.tolist()
 
     @property
@@ -179,21 +210,21 @@ class SweepAnalysis:
         """The command that explains the difference of the best configuration."""
         if self.best is None or self.best_runs is None:
             return []
-        base, new = (",".join(one.rpartition("-")[2] for one in side) for side in self.best_runs)
-        return [f"To see why {self.best['label']} is faster: hdbkit compare {base} {new} --report"]
+        base, new = (",".join(run_id.rpartition("-")[2] for run_id in side) for side in self.best_runs)
+        return [f"To see why {self.best.label} is faster: hdbkit compare {base} {new} --report"]
 
     @cached_property
     def notes(self) -> list[str]:
         """Notes on the verdicts: looks, early ends, and effects that depend on another setting."""
         spec = self.plan.spec
-        effects = changed_effects(self.interactions, self.effects, self.metric, spec.smallest_effect)
+        effects = changed_effects(self.interaction_ratios, self.effect_ratios, self.metric, spec.smallest_effect)
         split = [_SPLIT_PLOT] if len(self.plan.rebuilds) > 1 else []
         early = early_ends_note(self.runs)
         looks = self.spending.note(self.plan.ended_after, self.level)
-        slices, decided = slice_notes(self._slice_runs, self.observations), decided_note(self.verdicts)
-        wave = warnings.alternation_note(self.runs, self.verdicts)
+        slices, decided = slice_notes(self._slice_runs, self.observations), decided_note(self.cell_ratios)
+        wave = warnings.alternation_note(self.runs, self.cell_ratios)
         return [
-            *candidates_note(self.verdicts),
+            *candidates_note(self.cell_ratios),
             *wave,
             *slices,
             *looks,
@@ -202,6 +233,7 @@ class SweepAnalysis:
             *split,
             *effects,
             *self._why,
+            *filter(None, [changed_note(self.plans)]),
         ]
 
     @property
@@ -249,7 +281,7 @@ class SweepAnalysis:
     def next_step(self) -> str:
         """The command that would settle undecided verdicts; empty for a sweep that takes no more blocks."""
         fixed = self.plan.ended_after is not None or self.plan.winners
-        return "" if fixed else warnings.next_step(self.verdicts, self._with_blocks)
+        return "" if fixed else warnings.next_step(self.cell_ratios, self._with_blocks)
 
     @cached_property
     def finished(self) -> list[tuple[RunFolder, Manifest]]:

@@ -12,7 +12,7 @@ from fastapi.responses import FileResponse, Response, StreamingResponse
 from pydantic.json_schema import models_json_schema
 
 from hdbkit.api import Workspace, documents
-from hdbkit.api.documents import ExperimentDocument, ResultDocument, RunDocument
+from hdbkit.api.documents import ExperimentDocument, FindingDocument, RunDocument
 from hdbkit.config.problems import did_you_mean
 from hdbkit.results.folder import is_run
 from hdbkit.service import answers
@@ -43,7 +43,7 @@ _UNKNOWN: dict[int | str, dict[str, Any]] = {
     409: {"model": ErrorAnswer, "description": "the job is not in the state for this"},
 }
 _BUSY: dict[int | str, dict[str, Any]] = {409: {"model": ErrorAnswer, "description": "the target is in use"}}
-_Result = RunDocument | ResultDocument | dict[str, Any]
+_Result = RunDocument | FindingDocument | dict[str, Any]
 _ABOUT = (
     "The verbs of hdbkit as jobs. Send `Authorization: Bearer TOKEN`. A job is a process of its own: it continues "
     "when the service ends, and a restarted service lists it. To follow jobs, ask at most once per second and send "

@@ -181,8 +181,8 @@ def _executed(planned: ExperimentPlan, course: Course) -> Document:
 
 def _compare(one: asked.CompareRequest, _: Course) -> Document:
     found = api.compare(one.base, one.new)
-    gate = {} if one.fail_below is None else {"gate": vars(found.gate(one.fail_below))}
-    return documents.of_result(found, found.report()) | gate
+    gate = None if one.fail_below is None else found.gate(one.fail_below)
+    return documents.of_result(found, found.report(), gate)
 
 
 def _measure_in_turn(one: asked.MeasureInTurnRequest, course: Course) -> Document:
@@ -213,7 +213,7 @@ def _report(one: asked.ReportRequest, _: Course) -> Document:
 
 def _history(one: asked.HistoryRequest, _: Course) -> Document:
     found = api.history(one.name)
-    return documents.of_history(found, found.report())
+    return documents.of_result(found, found.report())
 
 
 def _profiles(_: asked.ProfilesRequest, __: Course) -> Document:

@@ -16,7 +16,7 @@ from hdbkit.experiment import experiment_progress, resume, start
 from hdbkit.experiment import plan as experiment_plan
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep
 from hdbkit.plan import RunPlan, new_run_id
-from hdbkit.report.sweep_report import winner_table
+from hdbkit.report.ratio_tables import winner_table
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step

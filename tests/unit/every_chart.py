@@ -17,13 +17,15 @@ from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.timeline import readable
 from hdbkit.analysis.statistics.power import Noise
-from hdbkit.analysis.sweep.effects import interactions, main_effects
-from hdbkit.analysis.sweep.together import operation_verdicts
+from hdbkit.analysis.sweep.effects import main_effects
+from hdbkit.analysis.sweep.interactions import interactions
+from hdbkit.analysis.sweep.operations import operation_verdicts
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.api import PlannedPower
 from hdbkit.arrivals import due_us
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.compare_charts import compare_charts, history_chart
+from hdbkit.charts.compare_charts import compare_charts
+from hdbkit.charts.history_chart import history_chart
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
 from hdbkit.charts.schedule_charts import max_rate_chart

@@ -8,14 +8,16 @@ import pytest
 
 from hdbkit.analysis.comparison.by_operation import compared_by_operation, compared_quantiles
 from hdbkit.analysis.comparison.replication import BASE, NEW
-from hdbkit.analysis.comparison.sides import Ratio, changes, compared
-from hdbkit.analysis.sweep.together import operation_verdicts
+from hdbkit.analysis.comparison.sides import compared
+from hdbkit.analysis.sweep.operations import operation_verdicts
+from hdbkit.analysis.sweep.slices import changes
 from hdbkit.charts.operation_charts import ratios
 from hdbkit.cli.found import _with_intervals
 from hdbkit.config.metric import Metric
-from hdbkit.report.compare_report import operations_table
-from hdbkit.report.sweep_report import operation_tables
+from hdbkit.report.ratio_tables import operation_tables
+from hdbkit.results.finding import Ratio
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.writer import operations_table
 from tests.unit.sweeps import RATE, TIME, synthetic_runs
 from tests.unit.synthetic import figures, operation
 

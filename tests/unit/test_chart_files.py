@@ -16,9 +16,9 @@ import plotly.graph_objects as go
 import pytest
 
 from hdbkit.charts.chart import Chart
+from hdbkit.charts.configuration_charts import grid
 from hdbkit.charts.scaling_charts import throughput_over_users
 from hdbkit.charts.style import COLOURS
-from hdbkit.charts.sweep_charts import grid
 from hdbkit.errors import InputError
 from tests.unit.every_chart import every_chart
 from tests.unit.synthetic import METRIC

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 import scipy
 
+from hdbkit.analysis.sweep.answers import answer
 from hdbkit.analysis.sweep.search import MARGIN, early_ends_note, log_ratios, required_rate
-from hdbkit.analysis.sweep.verdicts import answer, fastest, judge
+from hdbkit.analysis.sweep.verdicts import fastest, judge
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.execution.early_end import LEVEL, LOOKS, PARTS, EarlyEnd, Floats, looks, upper_bound
 from hdbkit.plan import Limits, RunPlan

@@ -8,7 +8,8 @@ import pytest
 import scipy
 
 from hdbkit.analysis.statistics.block_model import BlockModel
-from hdbkit.analysis.sweep.effects import changed_effects, interactions, main_effects
+from hdbkit.analysis.sweep.effects import main_effects
+from hdbkit.analysis.sweep.interactions import changed_effects, interactions
 from tests.unit.sweeps import RATE, failed, synthetic_runs
 
 NAMES = ["flush", "memory"]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.sweep.together import latency_verdicts
-from hdbkit.report.sweep_report import latency_table
+from hdbkit.analysis.sweep.latencies import latency_verdicts
+from hdbkit.report.ratio_tables import latency_table
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import RunResult
 from tests.unit.sweeps import synthetic_runs

@@ -12,27 +12,31 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hdbkit.report.sweep_report import sweep_report
 
 from hdbkit import api
+from hdbkit.analysis.comparison.gate import gate
 from hdbkit.analysis.comparison.history import change_sentences, segments
-from hdbkit.analysis.comparison.sides import compared, gate
+from hdbkit.analysis.comparison.sides import compared
 from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.timeline import readable
-from hdbkit.analysis.sweep.effects import changed_effects, interactions, main_effects
-from hdbkit.analysis.sweep.looks import winner_answer, winners
+from hdbkit.analysis.sweep.answers import answer, winner_answer
+from hdbkit.analysis.sweep.effects import main_effects
+from hdbkit.analysis.sweep.interactions import changed_effects, interactions
 from hdbkit.analysis.sweep.search import log_ratios, required_rate
-from hdbkit.analysis.sweep.verdicts import answer, fastest, judge
+from hdbkit.analysis.sweep.verdicts import fastest, judge
 from hdbkit.analysis.sweep.warnings import sweep_warnings
+from hdbkit.analysis.sweep.winners import winners
 from hdbkit.analysis.wording import percent, percents
+from hdbkit.charts.configuration_charts import best_labels, configurations, grid
+from hdbkit.charts.effect_chart import effects_of_settings
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
-from hdbkit.charts.sweep_charts import best_labels, configurations, effects_of_settings, grid
 from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
 from hdbkit.execution.finish import complete
 from hdbkit.report.run_report import run_report
-from hdbkit.report.sweep_report import sweep_report
 from hdbkit.results.columns import COUNTED
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Event, Status

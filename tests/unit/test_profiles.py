@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from hdbkit import api
-from hdbkit.analysis.comparison.sides import compared, gate
+from hdbkit.analysis.comparison.gate import gate
+from hdbkit.analysis.comparison.sides import compared
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Event, ServerFacts, Status
 from tests.conftest import HdbkitCommand

@@ -12,7 +12,8 @@ import pytest
 
 from bench.verdicts.comparisons import called
 from bench.verdicts.noise import autoregressive
-from hdbkit.analysis.comparison.replication import BASE, NEW, Unit, noise, replication, runs_of
+from hdbkit.analysis.comparison.replication import BASE, NEW, Unit, noise, replication
+from hdbkit.analysis.comparison.sessions import runs_of
 from hdbkit.analysis.comparison.sides import Again, compared
 from hdbkit.config import Target
 from hdbkit.experiment.kinds.comparison import ComparisonPlan

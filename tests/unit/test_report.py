@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hdbkit.report.sweep_report import sweep_report
 
 from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.summary import summarize
@@ -20,8 +21,8 @@ from hdbkit.caution import Caution, Kind
 from hdbkit.report import templates
 from hdbkit.report.card import Bar, Card
 from hdbkit.report.page import Figure, Page, write_page
+from hdbkit.report.ratio_tables import verdict_matrix
 from hdbkit.report.run_report import run_report
-from hdbkit.report.sweep_report import sweep_report, verdict_matrix
 from hdbkit.report.tables import UNKNOWN, Table, cell, heading, milliseconds
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Event, Manifest, Status

@@ -18,7 +18,8 @@ from hdbkit.api.sweeping import SweepResult
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.sweep.plan import plan_sweep
-from hdbkit.report.compare_report import differences_table, figures_table
+from hdbkit.report.ratio_tables import figures_table
+from hdbkit.report.sides_evidence import differences_table
 from hdbkit.results.experiment_folder import experiment_folder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from hdbkit.report.ratio_tables import files_table
 from hdbkit.report.sweep_journal import events_table, order_table, settings_table, unrestored
-from hdbkit.report.sweep_report import files_table
 from hdbkit.report.tables import UNKNOWN
 from hdbkit.results.journal import JournalLine, Step
 from tests.unit.synthetic import GRID, METRIC, sweep_frames

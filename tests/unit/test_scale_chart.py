@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from hdbkit.analysis.comparison.groups import values_by_size
-from hdbkit.charts.compare_charts import metric_over_scale
+from hdbkit.charts.size_chart import metric_over_size
 from hdbkit.config import TprocCSpec
 from hdbkit.config.specs.tproc_h import TprocHSpec
 from hdbkit.results.folder import RunFolder
@@ -18,7 +18,7 @@ from tests.unit.synthetic import write_queries
 
 def test_a_line_goes_through_the_means_at_each_size_and_its_power_is_stated() -> None:
     rows = [("a", size, value) for size in (0.1, 1.0, 10.0) for value in (size**1.5 / 2, size**1.5 * 2)]
-    chart = metric_over_scale(pd.DataFrame(rows, columns=["group", "size", "metric_value"]), TIME, "scale factor")
+    chart = metric_over_size(pd.DataFrame(rows, columns=["group", "size", "metric_value"]), TIME, "scale factor")
     dots, line = chart.figure.data
     assert len(dots.x) == 6 and list(line.x) == [0.1, 1.0, 10.0]
     assert list(line.y) == pytest.approx([0.1**1.5, 1.0, 10**1.5], rel=1e-3)

@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.comparison.sides import Ratio, changes
 from hdbkit.analysis.run.quantiles import latency_bands
 from hdbkit.analysis.run.records import Window
-from hdbkit.analysis.sweep.effects import numeric, response_to
-from hdbkit.analysis.sweep.together import efficient
-from hdbkit.charts.compare_charts import forest
-from hdbkit.charts.sweep_charts import response_curve
+from hdbkit.analysis.sweep.response import numeric, response_to
+from hdbkit.analysis.sweep.slices import changes
+from hdbkit.analysis.sweep.trade_off import efficient
+from hdbkit.charts.forest import forest
+from hdbkit.charts.setting_charts import response_curve
+from hdbkit.results.finding import Ratio
 from tests.unit.synthetic import METRIC, write_run
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.analysis.comparison.by_operation import of_shared_operations
+from hdbkit.analysis.comparison.shared_operations import of_shared_operations
 from hdbkit.api import Workspace
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import InputError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hdbkit.analysis.run.timeline import readable
-from hdbkit.analysis.sweep.observations import changes
+from hdbkit.analysis.sweep.slices import changes
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.charts.detail_charts import slices_of_run
 from hdbkit.charts.run_charts import run_charts

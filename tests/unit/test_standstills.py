@@ -10,8 +10,9 @@ import pytest
 
 from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.records import window_of
-from hdbkit.analysis.run.standstills import BLOCKER, standstill
+from hdbkit.analysis.run.standstills import standstill
 from hdbkit.analysis.run.warnings import run_warnings
+from hdbkit.readings import BLOCKER
 from hdbkit.results import columns
 from hdbkit.results.manifest import CheckLine
 from tests.unit.synthetic import Synthetic, operations, with_result, write_run, write_table

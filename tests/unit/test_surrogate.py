@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from hdbkit.analysis.sweep.search import Surrogate
+from hdbkit.analysis.sweep.surrogate import Surrogate
 
 POINTS = np.array(list(itertools.product((0.0, 1.0), (0.0, 1.0), (0.0, 1 / 3, 2 / 3, 1.0))))
 ORDERED = [False, False, True]

@@ -15,7 +15,8 @@ from bench.verdicts.sweeps import PLANNED, as_runs, compare_with_judge
 from hdbkit.analysis.run.timeline import readable
 from hdbkit.analysis.statistics.autocorrelation import MAX_INFLATING, inflation
 from hdbkit.analysis.statistics.block_model import BlockModel
-from hdbkit.analysis.sweep.observations import MAX_STRETCHES, MIN_RUN_DF, carry_over, grouped, units, varying
+from hdbkit.analysis.sweep.observations import MAX_STRETCHES, MIN_RUN_DF, grouped, units
+from hdbkit.analysis.sweep.slices import carry_over, varying
 from hdbkit.api.documents import ResultDocument, as_text, of_result
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.cli.progress import ExperimentLines

@@ -9,9 +9,10 @@ import scipy
 
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.power import Critical, blocks_needed
+from hdbkit.analysis.sweep.answers import answer, candidates_note, winner_answer
 from hdbkit.analysis.sweep.effects import main_effects
-from hdbkit.analysis.sweep.looks import winner_answer, winners
-from hdbkit.analysis.sweep.verdicts import answer, candidates_note, judge
+from hdbkit.analysis.sweep.verdicts import judge
+from hdbkit.analysis.sweep.winners import winners
 from tests.unit.sweeps import RATE, failed, synthetic_runs
 
 

@@ -27,7 +27,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hdbkit.analysis.comparison.plans import other_plans
-from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit, replication, runs_of
+from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit, replication
+from hdbkit.analysis.comparison.sessions import runs_of
 from hdbkit.analysis.run.records import table
 from hdbkit.analysis.run.server_work import OF_STATEMENTS, PAGES, READ, SCANNED, SPILLED, work_of
 from hdbkit.analysis.run.waits import (

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.comparison.replication import session_numbers
+from hdbkit.analysis.comparison.sessions import session_numbers
 from hdbkit.analysis.statistics.change_points import MAX_VALUES, breaks
 from hdbkit.analysis.wording import change, than
 from hdbkit.config.metric import Metric

@@ -19,25 +19,20 @@ sides or from the time at which they were measured.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from hdbkit.analysis.statistics.two_samples import Correlation, Sample, correlated
-from hdbkit.results.manifest import Manifest
 from hdbkit.text import many, share
 
 Floats = NDArray[np.float64]
 BASE, NEW = "base", "new"
-"""The sides, in the column ``side`` of ``runs_of``."""
-SESSION_GAP = timedelta(hours=2)
-"""A run that starts so long after the one before begins a session."""
+"""The sides, in the column ``side`` of ``sessions.runs_of``."""
 
 
 class Unit(StrEnum):
@@ -243,62 +238,3 @@ def _pooled(variances: pd.Series[float], counts: pd.Series[int]) -> float:
     """Variances pooled by their degrees of freedom; NaN without any."""
     df = counts - 1
     return float((variances.fillna(0) * df).sum() / df.sum()) if df.sum() else float("nan")
-
-
-# Sessions: stretches of consecutive measuring on one host, whose runs share what the host was like then.
-#
-# What a reboot, a neighbour on the machine or a warm cache does to a run lasts for hours, so runs of one session are
-# alike beyond what their own noise would make them (Kalibera and Jones 2013, ISMM, 63-74: repeat on the highest level
-# that varies). A session ends with a pause of ``SESSION_GAP``, and with a reboot.
-
-
-def session_numbers(started: pd.Series[Any], ended: pd.Series[Any] | None = None) -> pd.Series[int]:
-    """The number of each run's session on one host; ``started`` ascending, as times or their ISO texts.
-
-    Without ``ended`` a pause is taken from one start to the next.
-    """
-    begin, end = (
-        pd.to_datetime(one, utc=True, format="ISO8601") for one in (started, started if ended is None else ended)
-    )
-    return (begin - end.cummax().shift() >= SESSION_GAP).astype(int).cumsum()
-
-
-def runs_of(sides: Mapping[str, Sequence[Manifest]]) -> pd.DataFrame:
-    """The runs of several sides in the order of time, with their sessions.
-
-    Args:
-        sides: by the name of a side its runs, each with a value of its metric.
-
-    Returns:
-        A row per run: ``side``, ``run_id``, ``started``, ``ended``, ``virtual_users``, ``metric_value``, ``session``
-        (text; runs of one session have the same, on whichever side they are).
-    """
-    rows = [
-        {
-            "side": side,
-            "run_id": one.run_id,
-            **times_of(one),
-            "virtual_users": one.plan.load.virtual_users,
-            "metric_value": _compared_value(one),
-            "host": str(one.host.boot_id or one.host.name),
-        }
-        for side, manifests in sides.items()
-        for one in manifests
-    ]
-    runs = pd.DataFrame(rows).sort_values(["started", "run_id"], kind="stable", ignore_index=True)
-    numbers = pd.concat([session_numbers(part["started"], part["ended"]) for _, part in runs.groupby("host")])
-    return runs.assign(session=runs["host"] + " " + numbers.astype(str)).drop(columns="host")
-
-
-def _compared_value(manifest: Manifest) -> float:
-    assert manifest.compared_value is not None
-    return manifest.compared_value
-
-
-def times_of(manifest: Manifest) -> dict[str, Any]:
-    """When a run started, and when its window ended: ``started`` and ``ended``."""
-    clock = manifest.clock
-    begin = manifest.history[0].at if manifest.history else clock.start_wall if clock else None
-    end = clock.start_wall + timedelta(microseconds=clock.window_end_us or 0) if clock else begin
-    started, ended = (pd.to_datetime(at, utc=True) if at else pd.NaT for at in (begin, end))
-    return {"started": started, "ended": ended}

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,15 +21,12 @@ from hdbkit.analysis.run.schedule import RATE_DECIDES, kept_its_rate
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.statistics.power import MAX_BLOCKS, Critical, blocks_needed
 from hdbkit.analysis.statistics.two_samples import Floats, Sample, half_widths
-from hdbkit.analysis.wording import WATCHED, Interval, blocks_text, change, percent, percents, sentence
+from hdbkit.analysis.wording import WATCHED, Interval, blocks_text, percent, sentence
 from hdbkit.caution import Caution, Kind
-from hdbkit.config.metric import Better, Metric
-from hdbkit.errors import InputError
+from hdbkit.config.metric import Metric
+from hdbkit.results.finding import Of, Ratio, Verdict
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import many, plural, share, virtual_users
-
-_COLUMNS = ("virtual_users", "base_runs", "new_runs", "base", "new", "ratio", "low", "high", "verdict", "sentence")
-
 
 SETTING = "setting."
 """The beginning of the name of a setting among the differences."""
@@ -47,28 +43,13 @@ MANY_BLOCKS = 50
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """New over base: ``ratio`` (of scores), its interval (NaN without replication), verdict and sentence."""
-
-    ratio: float
-    low: float
-    high: float
-    verdict: str
-    sentence: str
-
-
-@dataclass(frozen=True)
 class Compared:
     """New over base, and the replication that decides it."""
 
     ratio: Ratio
     """At the one count of virtual users, or the mean over all counts that both sides have."""
-    by_users: pd.DataFrame
-    """A row for each count that both sides have; empty where there is one count in all, or none in common.
-
-    ``virtual_users``, ``base_runs``, ``new_runs``, ``base`` and ``new`` (geometric means of runs), ``ratio`` of
-    scores, ``low`` and ``high`` (simultaneous; NaN where nothing is replicated), ``verdict``, ``sentence``.
-    """
+    by_users: tuple[Ratio, ...]
+    """One for each count that both sides have; empty where there is one count in all, or none in common."""
     design: Replication
     noise: Noise
     advice: str
@@ -77,8 +58,6 @@ class Compared:
     """The smallest relevant relative difference."""
     confidence: float
     """Of its intervals."""
-    levels: tuple[float, float] = (math.nan, math.nan)
-    """The metric of base and new whose ratio is ``ratio``: geometric means of runs, the replication allowed for."""
 
     @property
     def basis(self) -> str:
@@ -144,24 +123,34 @@ def compared(
     samples = [design.sample(values) for values in overall]
     ((estimate, half),) = contrasts(samples, plain.mean(keepdims=True), confidence)
     advice = _advice(design, overall, seen, estimate, smallest_effect, confidence, again or Again())
-    judge = partial(judged_ratio, metric, advice, smallest_effect, confidence, names[0], _why(design))
+    question = Question(metric, names, advice, smallest_effect, confidence, _why(design))
     subject = f"{names[1]} (mean over {many(len(common), 'count')} of virtual users)" if several else names[1]
-    ratio = judge(subject, estimate, half)
-    middles = [float(cells["mean"][side].mean()) for side in (BASE, NEW)]
-    whole = levels(metric, middles, estimate)
+    runs_of_side = {side: int(cells["count"][side].sum()) for side in (BASE, NEW)}
+    ratio = question.judged(
+        subject,
+        estimate,
+        half,
+        [float(cells["mean"][side].mean()) for side in (BASE, NEW)],
+        virtual_users=None if several or not common else int(common[0]),
+        base_runs=runs_of_side[BASE],
+        runs=runs_of_side[NEW],
+    )
     if not several:
-        none = pd.DataFrame(columns=list(_COLUMNS))
-        return Compared(ratio, none, design, seen, advice, smallest_effect, confidence, whole)
-    rows = []
+        return Compared(ratio, (), design, seen, advice, smallest_effect, confidence)
     each = contrasts([design.sample(values) for values in design.samples], plain, confidence)
-    for count, (estimate, half) in zip(common, each, strict=True):
-        found = judge(f"{names[1]} at {virtual_users(int(count))}", estimate, half)
-        counts = {f"{side}_runs": int(cells["count"][side, count]) for side in (BASE, NEW)}
-        both = levels(metric, [float(cells["mean"][side, count]) for side in (BASE, NEW)], estimate)
-        means = dict(zip((BASE, NEW), both, strict=True))
-        rows.append({"virtual_users": int(count), **counts, **means, **vars(found)})
-    table = pd.DataFrame(rows, columns=list(_COLUMNS))
-    return Compared(ratio, table, design, seen, advice, smallest_effect, confidence, whole)
+    by_users = tuple(
+        question.judged(
+            f"{names[1]} at {virtual_users(int(count))}",
+            estimate,
+            half,
+            [float(cells["mean"][side, count]) for side in (BASE, NEW)],
+            virtual_users=int(count),
+            base_runs=int(cells["count"][BASE, count]),
+            runs=int(cells["count"][NEW, count]),
+        )
+        for count, (estimate, half) in zip(common, each, strict=True)
+    )
+    return Compared(ratio, by_users, design, seen, advice, smallest_effect, confidence)
 
 
 def levels(metric: Metric, means: Sequence[float], estimate: float) -> tuple[float, float]:
@@ -264,84 +253,61 @@ def _advice(
     return f"{first}{about}{how}"
 
 
-@dataclass(frozen=True)
-class Gate:
-    """Whether the metric became worse beyond a limit: ``fell``, ``held`` or ``undecided``; and why, as a sentence."""
-
-    verdict: str
-    sentence: str
-
-    def fails(self, strict: bool = False) -> bool:
-        """Whether a build must fail; ``strict``: also when it is not shown that it held."""
-        return self.verdict == "fell" or (strict and self.verdict == "undecided")
-
-
-def gate(
-    found: pd.DataFrame,
-    metric: Metric,
-    below: float,
-    advice: str = "more runs would decide",
-    confidence: float = 0.95,
-) -> Gate:
-    """The gate over one ratio or several, each with its interval (columns ``virtual_users``, ratio, low, high).
-
-    ``below`` is the change that is still accepted, -0.02 for 2 % worse: 2 % less of a rate, 2 % more of a time. It
-    *fell* where the whole interval of a ratio lies beyond that limit: a regression beyond the limit is shown, and by
-    chance that happens in at most 2.5 % of builds that are exactly at the limit. It *held* where all intervals lie on
-    the good side of the limit (not inferior). Else, and where nothing is replicated, it is *undecided*; ``advice`` is
-    the way out.
-
-    Raises:
-        InputError: ``below`` is not above -1 and at most 0.
-    """
-    if not -1 < below <= 0:
-        raise InputError(
-            f"the limit of a gate must be above -1 and at most 0, such as -0.02 for 2 % worse, not {below}"
-        )
-    accepted = below if metric.better is Better.HIGHER else -below
-    limit, limited = metric.score(1 + accepted), f"the limit of {100 * accepted:+.3g} %"
-    if not found["high"].notna().all():
-        return Gate("undecided", f"undecided against {limited}, without an interval; {advice}")
-    worst, widest = (found.sort_values(end).iloc[0] for end in ("high", "low"))
-    if worst["high"] < limit:
-        words = f"{change(worst['ratio'], metric)} ({_within(worst, metric, len(found) > 1, confidence)})"
-        return Gate("fell", f"regression beyond {limited}: {words}")
-    within = _within(widest, metric, len(found) > 1, confidence)
-    if widest["low"] >= limit:
-        return Gate("held", f"no regression beyond {limited} ({within})")
-    return Gate("undecided", f"undecided against {limited}: {within}; {advice}")
-
-
-def _within(row: pd.Series[Any], metric: Metric, several: bool, confidence: float) -> str:
-    ends = f"{share(confidence)} interval {percents(row['low'], row['high'], metric)}"
-    return f"{ends} at {virtual_users(int(row['virtual_users']))}" if several else ends
-
-
 def _critical(confidence: float, blocks: int) -> Critical:
     """The critical values of one interval over differences within blocks."""
     value = maximum_modulus(1, blocks - 1, confidence)
     return Critical(value, value, blocks - 1)
 
 
-def judged_ratio(
-    metric: Metric,
-    advice: str,
-    smallest_effect: float,
-    confidence: float,
-    reference: str,
-    why: str,
-    subject: str,
-    estimate: float,
-    half: float,
-) -> Ratio:
-    """A ratio from its logarithm and the half width of its interval, NaN without an interval."""
-    ratio = math.exp(estimate)
-    if math.isnan(half):
-        text = f"{subject} against {reference} {percent(ratio, metric)}: undecided: {why}; {advice}"
-        return Ratio(ratio, math.nan, math.nan, "undecided", text)
-    interval = Interval.around(metric, estimate, half, 1, 1)
-    text = sentence(subject, reference, interval, smallest_effect, confidence, advice)
-    return Ratio(interval.ratio, interval.low, interval.high, interval.verdict(smallest_effect), text)
+@dataclass(frozen=True)
+class Question:
+    """What the ratios of one figure of two sides have in common."""
+
+    metric: Metric
+    names: tuple[str, str]
+    """Of base and new."""
+    advice: str
+    smallest_effect: float
+    confidence: float
+    """That the sentences state."""
+    why: str
+    """Why a ratio has no interval."""
+    of: Of = Of.METRIC
+    operation: str = ""
+    quantile: str = ""
+
+    def judged(
+        self, subject: str, estimate: float, half: float, means: Sequence[float], **fields: int | None
+    ) -> Ratio:
+        """A ratio from its logarithm and the half width of its interval, NaN without an interval.
+
+        ``means`` are those of the log scores of both sides, ``fields`` further ones of the ratio.
+        """
+        base, value = levels(self.metric, means, estimate)
+        reference = self.names[0]
+        if math.isnan(half):
+            ratio = math.exp(estimate)
+            judged: dict[str, Any] = {"ratio": ratio, "verdict": Verdict.UNDECIDED}
+            words = (
+                f"{subject} against {reference} {percent(ratio, self.metric)}: undecided: {self.why}; {self.advice}"
+            )
+        else:
+            interval = Interval.around(self.metric, estimate, half, 1, 1)
+            judged = interval.judged(self.smallest_effect)
+            words = sentence(subject, reference, interval, self.smallest_effect, self.confidence, self.advice)
+        counted: dict[str, Any] = {"virtual_users": None, **fields}
+        return Ratio(
+            of=self.of,
+            figure=self.operation or self.metric.name,
+            quantile=self.quantile,
+            label=self.names[1],
+            against=reference,
+            base=base,
+            value=value,
+            sentence=words,
+            **judged,
+            **counted,
+        )
 
 
 def settings_apart(differences: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -404,30 +370,3 @@ def _of_side(manifests: Sequence[Manifest]) -> list[Caution]:
     found += [Caution(f"measured by {tool}", Kind.OTHER_TOOL) for tool in tools]
     found += [WATCHED] if any(not one.operations and not one.measured_by for one in manifests) else []
     return found + ([RATE_DECIDES] if any(kept_its_rate(one) for one in manifests) else [])
-
-
-# The changes of a comparison in one list: the metric, and each latency, with their intervals.
-
-_NAMES = {"p50_us": "p50", "p95_us": "p95", "p99_us": "p99"}
-
-
-def changes(figures: pd.DataFrame, ratio: Ratio, metric: Metric) -> pd.DataFrame:
-    """Columns figure, ratio, low, high, judged: new against base, of figures that have an interval.
-
-    A ratio is one of scores: above 1 the new side is better, so a latency that is halved has a ratio of 2. ``judged``
-    is ``better`` or ``worse`` where the interval excludes 1, else ``not shown``. Empty where nothing is replicated.
-
-    Args:
-        figures: a row per figure with base, new, change, low, high, as ``api.Comparison.table`` has them.
-        ratio: that of the metric's scores.
-        metric: the metric of the runs.
-    """
-    rows = [(metric.name, ratio.ratio, ratio.low, ratio.high)]
-    for name, row in figures.iterrows():
-        operation, _, quantile = str(name).rpartition(" ")
-        if quantile in _NAMES:
-            scores = 1 / (1 + row[["change", "high", "low"]].astype(float))  # infinite where a low end is -100 %
-            rows.append((f"{operation} {_NAMES[quantile]}", *scores))
-    found = pd.DataFrame(rows, columns=["figure", "ratio", "low", "high"]).dropna(ignore_index=True)
-    judged = pd.Series("not shown", index=found.index)
-    return found.assign(judged=judged.mask(found["low"] > 1, "better").mask(found["high"] < 1, "worse"))

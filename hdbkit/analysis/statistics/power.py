@@ -18,6 +18,7 @@ import scipy
 
 from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, Floats, moderated, of_baseline, rounded_lambda
 from hdbkit.analysis.statistics.dunnett import critical_value
+from hdbkit.results.finding import Needed
 
 POWER = 0.8
 """The probability of a decision at the number of blocks that is advised."""
@@ -36,15 +37,6 @@ class Critical(NamedTuple):
     df: float
 
 
-@dataclass(frozen=True)
-class Needed:
-    """Blocks in all: at the estimated noise, and at both ends of its interval (None: more than ``MAX_BLOCKS``)."""
-
-    blocks: int | None
-    low: int | None
-    high: int | None
-
-
 def blocks_needed(
     estimate: float, limit: float, noise: float, df: float, present: int, later: Callable[[int], Critical]
 ) -> Needed:
@@ -59,7 +51,7 @@ def blocks_needed(
     """
     least, most = noise_interval(noise, df)
     low, middle, high = (_at(estimate, limit, one, present, later) for one in (least, noise, most))
-    return Needed(middle, low, high)
+    return Needed(blocks=middle, low=low, high=high)
 
 
 def noise_interval(noise: float, df: float) -> tuple[float, float]:

@@ -19,13 +19,13 @@ import pandas as pd
 
 from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Estimate, candidates, shrunken, usable
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
-from hdbkit.analysis.statistics.power import Critical, Needed, blocks_needed
-from hdbkit.analysis.wording import CONFIDENCE, Interval, blocks_text, change, label, sentence
+from hdbkit.analysis.statistics.power import Critical, blocks_needed
+from hdbkit.analysis.wording import CONFIDENCE, Interval, label, needed_text, sentence
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.experiment_folder import ENDED_EARLY, RUN_COLUMNS, STRETCH
-from hdbkit.text import capital, share, virtual_users
+from hdbkit.results.finding import Needed, Of, Ratio, Verdict, finite
+from hdbkit.text import virtual_users
 
-NOT_RUN = "not run"
 FASTEST = 3
 """The number of configurations that get fresh blocks at the end of a sweep."""
 
@@ -59,8 +59,8 @@ def judge(
     later: Callable[[int], float] | None = None,
     settled: Collection[Cell] = (),
     model: BlockModel | None = None,
-) -> pd.DataFrame:
-    """The verdict on each configuration at each count of virtual users.
+) -> list[Ratio]:
+    """The verdict on each configuration at each count of virtual users, in this order.
 
     Args:
         runs: one row per run, as ``results.experiment_folder.runs_frame`` gives it, or per stretch of a run, as
@@ -74,15 +74,6 @@ def judge(
         settled: comparisons that an earlier look decided (``looks``). The intervals are as wide as if they were still
             open, since which are open is known from the same runs.
         model: the fitted model of ``runs``, where its noise was judged together with that of other figures.
-
-    Returns:
-        A row each with ``configuration``, ``virtual_users``, ``label``, ``runs`` (that count), ``metric_value``
-        (their geometric mean), ``operations_per_s`` (mean, of all types), ``ratio`` (of scores: more than 1 is
-        better), ``low``, ``high`` (NaN where there is none), ``verdict``, ``equivalent`` (two one-sided tests exclude
-        +-smallest_effect), ``may_be_best`` (one of those among which the best at these virtual users is, with
-        95 %), ``these_runs`` (the verdict is about these runs alone), ``shrunken_ratio`` (to the
-        baseline; ``block_model.shrunken``), ``blocks_needed``, ``blocks_low`` and ``blocks_high`` (in all, for an
-        undecided one, as ``power.blocks_needed`` gives them; NA when unknown) and ``sentence``.
     """
     model = model or BlockModel.fitted(runs, metric)
     question = _question(runs, metric, model, baseline, smallest_effect, level, later or (lambda _: level), settled)
@@ -92,28 +83,30 @@ def judge(
     done = usable(runs)
     means = _means_of_runs(done, metric)
     per_s = done.groupby(["virtual_users", "configuration"])["operations_per_s"].mean().to_dict()
-    rows = []
+    ratios = []
     for cell in cells:
         users, configuration = cell
         subject = labels[configuration] + (f" at {virtual_users(users)}" if several else "")
-        count, mean = means.get(cell, (0, float("nan")))
-        head = {"configuration": configuration, "virtual_users": users, "label": labels[configuration]}
-        measured = {"runs": count, "metric_value": mean, "operations_per_s": per_s.get(cell, float("nan"))}
-        shrunken_ratio = float(np.exp(question.shrunken.get(cell, float("nan"))))
-        choice = {"may_be_best": cell in question.may_be_best, "shrunken_ratio": shrunken_ratio}
-        choice |= {"these_runs": STRETCH in runs}
-        rows.append(head | measured | choice | _row(question, runs, done, cell, count, subject))
-    kinds = dict.fromkeys(_NEEDED, "Int64") | dict.fromkeys(_FLAGS, "bool")
-    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(kinds)
-
-
-_FLAGS = ("equivalent", "may_be_best", "these_runs")
-_NEEDED = ("blocks_needed", "blocks_low", "blocks_high")
-_COLUMNS = (
-    *("configuration", "virtual_users", "label", "runs", "metric_value", "operations_per_s"),
-    *("ratio", "low", "high"),
-    *("verdict", "equivalent", "may_be_best", "these_runs", "shrunken_ratio", *_NEEDED, "sentence"),
-)
+        count, mean = means.get(cell, (0, None))
+        ratios.append(
+            Ratio(
+                of=Of.METRIC,
+                figure=metric.name,
+                label=labels[configuration],
+                against="the baseline",
+                virtual_users=users,
+                configuration=configuration,
+                runs=count,
+                base=means.get((users, baseline), (0, None))[1],
+                value=mean,
+                operations_per_s=finite(per_s.get(cell)),
+                may_be_best=cell in question.may_be_best,
+                these_runs=STRETCH in runs,
+                shrunken_ratio=math.exp(question.shrunken[cell]) if cell in question.shrunken else None,
+                **_judged(question, runs, done, cell, count, subject),
+            )
+        )
+    return ratios
 
 
 def _means_of_runs(done: pd.DataFrame, metric: Metric) -> dict[Cell, tuple[int, float]]:
@@ -214,23 +207,23 @@ def _later(
     return later
 
 
-def _row(
+def _judged(
     question: _Question, runs: pd.DataFrame, done: pd.DataFrame, cell: Cell, count: int, subject: str
 ) -> dict[str, Any]:
+    """The fields of a ratio that state its verdict and what follows from it."""
     users, configuration = cell
-    no_interval = {"ratio": float("nan"), "low": float("nan"), "high": float("nan"), "equivalent": False}
     if not count:
-        return no_interval | _unmeasured(runs, cell, subject)
+        return _unmeasured(runs, cell, subject)
     if configuration == question.baseline:
-        one = {"ratio": 1.0, "low": 1.0, "high": 1.0, "equivalent": True}
-        return one | {"verdict": "baseline", "sentence": f"{subject}: the reference of all ratios"}
+        reference = {"ratio": 1.0, "low": 1.0, "high": 1.0, "equivalent": True}
+        return reference | {"verdict": Verdict.BASELINE, "sentence": f"{subject}: the reference of all ratios"}
     estimate = question.estimates.get(cell)
     if estimate is None:
         reason = _reason(question, done, cell, count)
-        found = {"verdict": "undecided", "sentence": f"{subject}: undecided: {reason}"}
+        undecided = {"verdict": Verdict.UNDECIDED, "sentence": f"{subject}: undecided: {reason}"}
         plain = question.model.difference(cell, (users, question.baseline))
         ratio = {} if plain is None else {"ratio": float(np.exp(plain @ question.model.coefficients))}
-        return no_interval | ratio | found
+        return ratio | undecided
     return _decided(question, cell, estimate, done, subject)
 
 
@@ -239,31 +232,21 @@ def _unmeasured(runs: pd.DataFrame, cell: Cell, subject: str) -> dict[str, Any]:
     here = (runs["virtual_users"] == cell[0]) & (runs["configuration"] == cell[1])
     early = runs.loc[here & (runs["status"] == ENDED_EARLY), "note"]
     if len(early):
-        return {"verdict": ENDED_EARLY, "sentence": f"{subject}: {early.iloc[-1]}"}
+        return {"verdict": Verdict.ENDED_EARLY, "sentence": f"{subject}: {early.iloc[-1]}"}
     if (runs.loc[here, "status"] == "planned").all():
-        return {"verdict": NOT_RUN, "sentence": f"{subject}: not run"}
-    return {"verdict": "failed", "sentence": f"{subject}: no run of it has a result that can be used"}
+        return {"verdict": Verdict.NOT_RUN, "sentence": f"{subject}: not run"}
+    return {"verdict": Verdict.FAILED, "sentence": f"{subject}: no run of it has a result that can be used"}
 
 
 def _decided(question: _Question, cell: Cell, estimate: Estimate, done: pd.DataFrame, subject: str) -> dict[str, Any]:
     critical = question.critical(estimate.df)
     interval = Interval.around(question.metric, estimate.value, estimate.error, critical.differs, critical.alike)
-    verdict = interval.verdict(question.smallest_effect)
+    judged = interval.judged(question.smallest_effect)
     here = int(done[done["virtual_users"] == cell[0]]["block"].nunique())
-    needed = _needed(question, estimate, here) if verdict == "undecided" else Needed(None, None, None)
-    advice = (
-        f"{blocks_text(needed.blocks, needed.low, needed.high)} would decide" if needed.blocks and needed.low else ""
-    )
-    text = sentence(subject, question.reference, interval, question.smallest_effect, advice=advice)
-    return {
-        "ratio": interval.ratio,
-        "low": interval.low,
-        "high": interval.high,
-        "verdict": verdict,
-        "equivalent": interval.equivalent(question.smallest_effect),
-        **dict(zip(_NEEDED, (needed.blocks, needed.low, needed.high), strict=True)),
-        "sentence": text,
-    }
+    needed = _needed(question, estimate, here) if judged["verdict"] is Verdict.UNDECIDED else None
+    advice = f"{needed_text(needed)} would decide" if needed_text(needed) else ""
+    words = sentence(subject, question.reference, interval, question.smallest_effect, advice=advice)
+    return {**judged, "needed": needed, "sentence": words}
 
 
 def _reason(question: _Question, done: pd.DataFrame, cell: Cell, count: int) -> str:
@@ -292,116 +275,16 @@ def _needed(question: _Question, estimate: Estimate, present: int) -> Needed:
     )
 
 
-def needed_range(verdict: Mapping[Hashable, Any]) -> str:
-    """The blocks that would decide an undecided row of :func:`judge`, in words; empty when unknown."""
-    blocks, low, high = (None if pd.isna(verdict[name]) else int(verdict[name]) for name in _NEEDED)
-    return "" if blocks is None or low is None else blocks_text(blocks, low, high)
-
-
-def fastest(verdicts: pd.DataFrame) -> list[int]:
+def fastest(ratios: Sequence[Ratio]) -> list[int]:
     """The configurations with the highest ratio to the baseline, as the mean over all counts of users; best first.
 
     One with a run that ended early is not among them: its interval was below them when it ended.
     """
-    early = verdicts.loc[verdicts["verdict"] == ENDED_EARLY, "configuration"]
-    compared = verdicts[(verdicts["verdict"] != "baseline") & verdicts["ratio"].notna()]
-    compared = compared[~compared["configuration"].isin(early)]
-    logs = pd.Series(np.log(compared["ratio"].astype(float)), compared.index)
-    means = logs.groupby(compared["configuration"]).mean()
-    return [int(str(one)) for one in means.sort_values(ascending=False).index[:FASTEST]]
-
-
-def answer(
-    verdicts: pd.DataFrame, metric: Metric, smallest_effect: float = 0.02, effects: pd.DataFrame | None = None
-) -> str:
-    """The strongest conclusion that a sweep supports, in one sentence.
-
-    The verdict on a configuration comes first. Where none is faster and some are undecided, a setting's main effect
-    may still be decided, because it uses all pairs of the grid.
-
-    Args:
-        verdicts: as :func:`judge` gives them.
-        metric: what was measured.
-        smallest_effect: the smallest relative difference that matters.
-        effects: as ``effects.main_effects`` gives them.
-    """
-    compared = verdicts[~verdicts["verdict"].isin(["baseline", "failed", ENDED_EARLY, NOT_RUN])]
-    faster = compared[compared["verdict"] == "faster"]
-    undecided = compared[compared["verdict"] == "undecided"]
-    count = len(verdicts)
-    if compared.empty:
-        return "No comparison is possible: no configuration besides the baseline has a result that can be used."
-    if len(faster):
-        return _faster_answer(faster, count, metric)
-    if len(undecided):
-        return _undecided_answer(undecided, len(compared), _decided_effect(effects))
-    here = in_these_runs(verdicts)
-    if (compared["verdict"] == "slower").all():
-        return f"The baseline is the fastest of the {count}{here}: every other configuration is slower."
-    return (
-        f"No configuration is faster than the baseline{here} by more than {share(smallest_effect)}: "
-        f"{(compared['verdict'] == 'equivalent').sum()} of {len(compared)} comparisons are equivalent, "
-        f"{(compared['verdict'] == 'slower').sum()} are slower."
-    )
-
-
-def _faster_answer(faster: pd.DataFrame, count: int, metric: Metric) -> str:
-    """The answer where some configurations are faster: the fastest, and what is left of its lead after the choice."""
-    leader = faster.sort_values("ratio").iloc[-1]
-    several = faster["configuration"].nunique()
-    among = [f"the best of {several} that are faster"] if several > 1 else []
-    found, left = (change(float(leader[name]), metric) for name in ("ratio", "shrunken_ratio"))
-    if np.isfinite(leader["shrunken_ratio"]) and left != found:
-        among.append(f"{left} after allowing for the choice among {count}")
-    return f"{capital(', '.join([str(leader['sentence']), *among]))}."
-
-
-def in_these_runs(verdicts: pd.DataFrame) -> str:
-    """What limits verdicts that are about these runs alone: `` in these runs``; empty for others."""
-    return " in these runs" if "these_runs" in verdicts and verdicts["these_runs"].any() else ""
-
-
-def candidates_note(verdicts: pd.DataFrame) -> list[str]:
-    """The configurations among which the best is, one phrase for each count of users where there are several."""
-    several = verdicts["virtual_users"].nunique() > 1
-    found = []
-    for users, rows in verdicts.groupby("virtual_users"):
-        labels = rows.loc[rows["may_be_best"], "label"].tolist()
-        if 1 < len(labels) < len(rows):
-            where = f" at {virtual_users(int(str(users)))}" if several else ""
-            where += in_these_runs(rows)
-            found.append(f"the best{where} is one of {len(labels)} with {share(CONFIDENCE)}: {'; '.join(labels)}")
-    return found
-
-
-def _undecided_answer(undecided: pd.DataFrame, compared: int, effect: str) -> str:
-    """The answer where no configuration is faster and some are undecided; ``effect`` is a decided one, if any is."""
-    if len(undecided) == compared == 1:
-        return f"{capital(str(undecided.iloc[0]['sentence']))}."
-    if not effect:
-        return f"No configuration is shown to be faster than the baseline; {_open(undecided, compared)}."
-    return (
-        f"On average over the grid, {effect}, while no single configuration is shown to be faster than the baseline: "
-        f"{_open(undecided, compared)}."
-    )
-
-
-def _decided_effect(effects: pd.DataFrame | None) -> str:
-    """The sentence on the best effect that is faster and matters, else on the worst that is slower; may be empty."""
-    if effects is None or effects.empty:
-        return ""
-    matters = effects[~effects["equivalent"]]
-    for verdict, position in (("faster", -1), ("slower", 0)):
-        found = matters[matters["verdict"] == verdict]
-        overall = found[found["virtual_users"] == 0]
-        if len(found):
-            return str((overall if len(overall) else found).sort_values("ratio").iloc[position]["sentence"])
-    return ""
-
-
-def _open(undecided: pd.DataFrame, compared: int) -> str:
-    advice = ""
-    if undecided["blocks_needed"].notna().all():
-        most = undecided.sort_values("blocks_needed").to_dict("records")[-1]
-        advice = f", {needed_range(most)} would decide"
-    return f"{len(undecided)} of {compared} comparisons {'is' if len(undecided) == 1 else 'are'} undecided{advice}"
+    early = {ratio.configuration for ratio in ratios if ratio.verdict is Verdict.ENDED_EARLY}
+    logs: dict[int, list[float]] = {}
+    for ratio in ratios:
+        of = ratio.configuration
+        if of is not None and of not in early and ratio.verdict is not Verdict.BASELINE and ratio.ratio is not None:
+            logs.setdefault(of, []).append(math.log(ratio.ratio))
+    means = {configuration: sum(each) / len(each) for configuration, each in logs.items()}
+    return sorted(means, key=lambda configuration: -means[configuration])[:FASTEST]

@@ -20,6 +20,7 @@ from hdbkit.analysis.wording import change, percent
 from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Metric
 from hdbkit.results.experiment_folder import each_run
+from hdbkit.results.finding import Ratio, Verdict
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import many, share, size_text, virtual_users
 
@@ -78,18 +79,20 @@ def warnings_text(found: Sequence[str]) -> str:
     return "\n".join(["Warnings:", *(f"* {one}" for one in found)]) if found else ""
 
 
-def next_step(verdicts: pd.DataFrame, with_blocks: Callable[[int], str]) -> str:
+def next_step(ratios: Sequence[Ratio], with_blocks: Callable[[int], str]) -> str:
     """The command that settles what is undecided; empty when nothing is, or when it would take too many blocks.
 
     ``with_blocks`` returns the command line for a total number of blocks.
     """
-    needed = verdicts["blocks_needed"].dropna()
-    within = needed[needed <= _MAX_BLOCKS]
-    if within.empty:
+    undecided = [ratio for ratio in ratios if ratio.verdict is Verdict.UNDECIDED]
+    needed = [ratio.needed.blocks for ratio in undecided if ratio.needed and ratio.needed.blocks]
+    within = [blocks for blocks in needed if blocks <= _MAX_BLOCKS]
+    if not within:
         return ""
-    open_ = int((verdicts["verdict"] == "undecided").sum())
-    which = "what is" if len(within) == open_ else f"{len(within)} of the {open_} comparisons that are"
-    return f"to decide {which} undecided, with a probability of {share(POWER)}: {with_blocks(int(within.max()))}"
+    which = (
+        "what is" if len(within) == len(undecided) else f"{len(within)} of the {len(undecided)} comparisons that are"
+    )
+    return f"to decide {which} undecided, with a probability of {share(POWER)}: {with_blocks(max(within))}"
 
 
 def _centred(done: pd.DataFrame, metric: Metric) -> pd.DataFrame:
@@ -148,9 +151,9 @@ def _unequal_noise(model: BlockModel, labels: Mapping[int, str]) -> list[str]:
     return found
 
 
-def alternation_note(runs: pd.DataFrame, verdicts: pd.DataFrame) -> list[str]:
+def alternation_note(runs: pd.DataFrame, ratios: Sequence[Ratio]) -> list[str]:
     """Why two configurations whose order alternated strictly may differ by a wave on the host; one phrase at most."""
-    done, decided = usable(runs), verdicts["verdict"].isin(["faster", "slower"]).any()
+    done, decided = usable(runs), any(ratio.verdict.differs for ratio in ratios)
     if sliced(runs) or not decided or done["configuration"].nunique() != 2 or done["virtual_users"].nunique() > 1:
         return []
     first = done.sort_values("number").groupby("block")["configuration"].first().to_numpy()

@@ -19,21 +19,21 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from hdbkit.analysis.comparison.by_operation import of_shared_operations
 from hdbkit.analysis.comparison.groups import common_metric
-from hdbkit.analysis.comparison.replication import BASE, NEW, runs_of
-from hdbkit.analysis.comparison.sides import Ratio, compared
+from hdbkit.analysis.comparison.replication import BASE, NEW
+from hdbkit.analysis.comparison.sessions import runs_of
+from hdbkit.analysis.comparison.shared_operations import of_shared_operations
+from hdbkit.analysis.comparison.sides import compared
 from hdbkit.config import Target
 from hdbkit.errors import InputError
 from hdbkit.experiment.kind import Kind, Say
 from hdbkit.experiment.kinds.releases import Commit, CommitsPlan, ReleasesPlan, commit_servers
 from hdbkit.experiment.sides import finished_runs, in_blocks
 from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.finding import Ratio, Verdict
 from hdbkit.results.journal import Step
 from hdbkit.servers.source_builds import described
 from hdbkit.text import many
-
-SLOWER, UNDECIDED = "slower", "undecided"
 
 
 class SlowCommitPlan(CommitsPlan):
@@ -162,19 +162,20 @@ def decision(plan: SlowCommitPlan, ratios: Sequence[Ratio]) -> Decision:
     whole, *others = ratios
     done = plan.steps[-1][-1]
     more = min(2 * done, plan.max_blocks) if done < plan.max_blocks else None
-    if whole.verdict != SLOWER:
-        return Decision(blocks=more if whole.verdict == UNDECIDED else None)
+    if whole.verdict is not Verdict.SLOWER:
+        return Decision(blocks=more if whole.verdict is Verdict.UNDECIDED else None)
     commits = [one.commit for one in plan.commits[2:]]
-    slow = {commit: beyond(ratio, sqrt(whole.ratio)) for commit, ratio in zip(commits, others, strict=True)}
+    slow = {commit: beyond(ratio, sqrt(whole.ratio or 1.0)) for commit, ratio in zip(commits, others, strict=True)}
     left, commit = halved(plan.between, slow)
     return Decision(left, more if None in slow.values() else None, commit)
 
 
 def beyond(ratio: Ratio, half: float) -> bool | None:
     """Whether a commit has most of the slowdown: its whole interval is below ``half``, or above it; else None."""
-    if ratio.high < half:
+    low, high = ratio.interval
+    if high < half:
         return True
-    return False if ratio.low > half else None
+    return False if low > half else None
 
 
 def halved(commits: Sequence[str], slow: Mapping[str, bool | None]) -> tuple[tuple[str, ...], str | None]:

@@ -16,7 +16,6 @@ import pandas as pd
 from hdbkit import api
 from hdbkit.api import Workspace
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.sweep_charts import sweep_charts
 from hdbkit.charts.view import ChartView
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.experiment.kinds import kind_of
@@ -121,17 +120,9 @@ class ExperimentView:
                 self.outcome.value = result._repr_html_()
             except InputError:  # there is none yet
                 return
-            if isinstance(result, api.SweepResult):
-                self.charts.show(_charts_so_far(result))
+            self.charts.show(result.charts_so_far())
         finally:
             self._drawing.release()
-
-
-def _charts_so_far(result: api.SweepResult) -> list[Chart]:
-    spec, there = result.plan.spec, result.verdicts.query("runs > 0")
-    metric = result.plan.metric
-    drawn = sweep_charts(result.runs, there, result.effects, list(spec.grid), spec.smallest_effect, metric)
-    return [chart for chart in drawn if chart.key in (_FIRST, "effects")]
 
 
 class LiveLine:

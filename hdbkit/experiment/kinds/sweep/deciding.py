@@ -9,6 +9,7 @@ decided are not run in later blocks (``analysis.sweep.looks``).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -24,6 +25,7 @@ from hdbkit.experiment.kinds.sweep.plan import SweepPlan, ended_at, with_asked, 
 from hdbkit.experiment.plan import PlannedRun
 from hdbkit.plan import RequiredRate
 from hdbkit.results.experiment_folder import ExperimentFolder, runs_frame
+from hdbkit.results.finding import Ratio, Verdict
 from hdbkit.results.journal import ExperimentState, Step
 from hdbkit.text import virtual_users
 
@@ -78,13 +80,13 @@ def _at_a_look(plan: SweepPlan, folder: ExperimentFolder, state: ExperimentState
     if plan.ended_after is not None or plan.winners or blocks not in (*plan.spec.looks, plan.spec.blocks):
         return plan
     runs, known = observations(folder, plan.metric), spending(plan, state)
-    found = judged(plan, state, runs[runs["block"] <= blocks])
-    undecided = int((found["verdict"] == "undecided").sum())
+    ratios = judged(plan, state, runs[runs["block"] <= blocks])
+    undecided = sum(ratio.verdict is Verdict.UNDECIDED for ratio in ratios)
     level, spent = round(known.level(blocks), 6), round(known.spent(blocks), 6)
     _note_once(folder, state, Step.LOOKED, blocks=blocks, level=level, spent=spent, undecided=undecided)
     shorter = plan
     if undecided:
-        shorter = _continued(plan, folder, state, found, blocks)
+        shorter = _continued(plan, folder, state, ratios, blocks)
     elif blocks < plan.spec.blocks:
         shorter = ended_at(plan, blocks)
     if shorter != plan:
@@ -92,23 +94,23 @@ def _at_a_look(plan: SweepPlan, folder: ExperimentFolder, state: ExperimentState
     return shorter
 
 
-def judged(plan: SweepPlan, state: ExperimentState, runs: pd.DataFrame) -> pd.DataFrame:
+def judged(plan: SweepPlan, state: ExperimentState, runs: pd.DataFrame) -> list[Ratio]:
     """The verdicts of a sweep from these of its runs; fresh blocks are not among them."""
     level = spending(plan, state).level
     return verdicts(runs, plan.metric, level, plan.decided_after, plan.spec.smallest_effect)
 
 
 def _continued(
-    plan: SweepPlan, folder: ExperimentFolder, state: ExperimentState, found: pd.DataFrame, blocks: int
+    plan: SweepPlan, folder: ExperimentFolder, state: ExperimentState, ratios: Sequence[Ratio], blocks: int
 ) -> SweepPlan:
     """The sweep with what is undecided alone, if it has planned looks."""
     if not plan.spec.drop_decided or not plan.spec.looks:
         return plan
-    new = [cell for cell in decided(found) if cell not in plan.decided_after]
+    new = [cell for cell in decided(ratios) if cell not in plan.decided_after]
     if not new:
         return plan
     several = len(plan.spec.virtual_users) > 1
-    labels = dict(zip(found["configuration"], found["label"], strict=True))
+    labels = {ratio.configuration: ratio.label for ratio in ratios}
     named = [f"{labels[one]} at {virtual_users(users)}" if several else labels[one] for users, one in new]
     note = f"decided after {blocks} blocks: {'; '.join(named)}"
     cells = [list(cell) for cell in new]
