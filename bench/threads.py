@@ -32,7 +32,6 @@ from hdbkit.config.passwords import PASSWORD_VARIABLE
 from hdbkit.contracts import Scope
 from hdbkit.databases import database
 from hdbkit.databases._mysqlclient.connect import password_in_file
-from hdbkit.databases._mysqlclient.wire import Call
 from hdbkit.errors import RunFailed
 from hdbkit.execution.client import Client, ClientPlan, reason_path
 from hdbkit.execution.control import ClientState, Control, Field
@@ -236,8 +235,8 @@ def _draw(plan: RunPlan, folder: Path) -> None:
             own, lines = work.user(session, plan.load, user, {}), list[str]()
             while len(lines) < _DRAWN:
                 for prepared in own.next_batch():
-                    if isinstance(prepared.bound, Call):
-                        text = "\t".join(" ".join(one.split()) for one in prepared.bound[5:].decode().split(";\n"))
+                    if isinstance(prepared.bound, bytes):
+                        text = "\t".join(" ".join(one.split()) for one in prepared.bound.decode().split(";\n"))
                         lines.append(f"call_{work.operations[prepared.operation]}\t{text}")
                     else:
                         lines.append(_prepared_call(prepared.bound, scope, texts))

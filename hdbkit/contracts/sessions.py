@@ -149,11 +149,8 @@ class Access:
 class Session(Protocol):
     """One connection, used by one process and one thread; every engine has it, SQL or not."""
 
-    def client_path(self, needs: frozenset[Capability]) -> str:
-        """The client code that performs the operations of a load with these needs.
-
-        Results with different client paths are not comparable.
-        """
+    def client_path(self) -> str:
+        """The client code that performs the operations; results with different client paths are not comparable."""
 
     def ask(self, operation: str, /, **arguments: Any) -> list[Row]:
         """Run a named operation outside the measured loop and return all its rows (none if it has no result).

@@ -385,12 +385,11 @@ def _rare(plan: RunPlan) -> str:
 
 def _client_path(at: _Examined) -> str:
     """The code path of the measured calls; sessions of clients differ from the examined one behind a pooler only."""
-    needs = at.work.needs(at.plan.load)
     if at.pooling.mode is PoolMode.DIRECT:
-        return at.session.client_path(needs)
+        return at.session.client_path()
     options = SessionOptions(pooling=at.pooling)
     with closing(at.engine.connect(at.target, at.work.scope(at.engine.dialects), options)) as of_client:
-        return of_client.client_path(needs)
+        return of_client.client_path()
 
 
 def _server(at: _Examined) -> ServerFacts:

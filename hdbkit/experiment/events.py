@@ -26,7 +26,7 @@ class EventKind(StrEnum):
     STARTED = "started"
     FINISHED = "finished"
     ENDED_EARLY = "ended early"  # the note contains the reason
-    DECIDED = "decided"  # by a look; the note names the configurations that later blocks do not run
+    DECIDED = "decided"  # by a look or a search; the note names what later blocks do not run, or the next step
     FAILED = "failed"
     RESTORED = "restored"
 

@@ -53,7 +53,8 @@ def start(
         ConfigErrors: the server would reject values of the settings, all reported together; nothing was started.
         InputError: the experiment exists, another one is running on a server, data cannot be restored as requested,
             or a run with the baseline's settings cannot be started.
-        ServerFailed: settings could not be restored; the next experiment on the server restores them.
+        ServerFailed: settings could not be restored; the next experiment on the server restores them. Or a server of
+            its own could not be built or started; ``resume`` tries again.
         ExperimentFailed: all runs of the first block failed for the same reason, or a run failed of which the others
             depend, and ``resume`` repeats them; or the slices of the first finished run cannot be compared, and
             ``resume`` executes the other runs; or the disk of the results is full.

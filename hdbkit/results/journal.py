@@ -67,7 +67,7 @@ class Step(StrEnum):
     MORE_BLOCKS = "more_blocks"  # the total that a user asked for; the longer plan follows
     EXTENDED = "extended"  # by a search
     LOOKED = "looked"  # a look after some blocks, with the error rate spent so far; it may end the sweep
-    DECIDED = "decided"  # at a look: comparisons that later blocks do not run
+    DECIDED = "decided"  # at a look: comparisons that later blocks do not run; by a search: its next step
     WINNERS_CHOSEN = "winners_chosen"  # and their confirmation blocks planned
     STOPPED = "stopped"  # by an interrupt; it can be resumed
     FAILED = "failed"  # for the reason in the note; it can be resumed

@@ -106,7 +106,7 @@ def test_the_server_gets_texts_and_comments_as_they_are_written(
 
 
 def test_a_session_names_the_code_that_carries_its_calls(db: SqlSession) -> None:
-    assert db.client_path(frozenset())
+    assert db.client_path()
 
 
 def test_an_unknown_statement_is_named(db: SqlSession) -> None:

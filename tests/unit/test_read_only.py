@@ -55,7 +55,7 @@ def test_mysqlclient_gives_up_a_server_that_has_become_read_only(
     error: tuple[int, str], lost: bool, needs_primary: bool
 ) -> None:
     session, connection = MysqlclientSession.__new__(MysqlclientSession), Answering()
-    session._driver, session._wire, session.needs_primary = connection, None, needs_primary
+    session.connection, session.needs_primary = connection, needs_primary
     expected = ErrorClass.CONNECTION_LOST if lost and needs_primary else ErrorClass.OTHER
     assert class_of(session, OperationalError(*error)) is expected
     assert connection.closed == (lost and needs_primary)

@@ -19,18 +19,7 @@ from typing import Any, NamedTuple, NoReturn, cast
 
 from hdbkit.awaiting import awaited
 from hdbkit.config import Target
-from hdbkit.contracts import (
-    SERVER,
-    Arguments,
-    Capability,
-    Row,
-    Schema,
-    Scope,
-    Session,
-    SessionOptions,
-    Table,
-    Workload,
-)
+from hdbkit.contracts import SERVER, Arguments, Row, Schema, Scope, Session, SessionOptions, Table, Workload
 from hdbkit.contracts.operations import answer_limit_s
 from hdbkit.databases._base.access import connected_in_time, first_usable
 from hdbkit.databases._base.asking import AskingSession, shut_down
@@ -106,7 +95,7 @@ class DbapiSession(AskingSession):
         """The cursor of the question that is being asked."""
         self._encodes, self._decodes = self._overrides("encoded"), self._overrides("decoded")
 
-    def client_path(self, needs: frozenset[Capability]) -> str:
+    def client_path(self) -> str:
         return self.engine.driver
 
     def encoded(self, value: Any) -> Any:

@@ -1,9 +1,8 @@
 """A session with mysqlclient's low-level interface; results are converted only on request.
 
-A measured call is one packet of prepared bytes; calls of routines bypass the driver if the connection allows it
-(:mod:`hdbkit.databases._mysqlclient.wire`). ``begin`` is sent together with the next statement, and a ``batch`` is
-one packet of several statements. Every answer is read completely before the next request; if that is interrupted, the
-connection is closed, so that requests and answers always match.
+A measured call is one packet of prepared bytes. ``begin`` is sent together with the next statement, and a ``batch``
+is one packet of several statements. Every answer is read completely before the next request; if that is interrupted,
+the connection is closed, so that requests and answers always match.
 """
 
 from __future__ import annotations
@@ -21,11 +20,10 @@ from typing import Any, NamedTuple, NoReturn
 from MySQLdb import Error
 
 from hdbkit.awaiting import awaited
-from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
+from hdbkit.contracts import Arguments, Row, Scope, Table
 from hdbkit.contracts.operations import answer_limit_s
 from hdbkit.databases._base.asking import AskingSession
 from hdbkit.databases._mysqlclient.connect import ENCODERS, plain, result_of
-from hdbkit.databases._mysqlclient.wire import Call, Wire, answer_of, wire
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import SERVER_STATEMENTS, Statement, find, in_scope, statements
 
@@ -69,8 +67,6 @@ class Template(NamedTuple):
     positions: tuple[tuple[int, int], ...]
     """For each place, the parameter's index and 0; for ``:word[n]`` n: the first n integers of an array, or NULL
     where it has fewer. Empty if trivial."""
-    answers_last: bool = False
-    """Whether it is a CALL without a result set, followed by a SELECT of one row."""
 
 
 class MysqlclientSession(AskingSession):
@@ -81,7 +77,7 @@ class MysqlclientSession(AskingSession):
     """The classes of errors that only the server's product has, by code."""
 
     def __init__(self, connection: Any, dialects: tuple[str, ...], scope: Scope) -> None:
-        self._driver, self._wire = connection, wire(connection)
+        self.connection = connection
         self._descriptor = int(connection.fileno())
         self.number = connection.thread_id()
         self.dialects, self._own = dialects, scope.statements
@@ -91,8 +87,6 @@ class MysqlclientSession(AskingSession):
         self._quotes_names = False
         self._max_bytes = 1 << 30
         self._takes_values = "execute_with_values" in statements(dialects, SERVER_STATEMENTS)
-        self._awaited: Wire | None = None
-        """What has the answer to the call that was sent; None: the driver."""
         self.prepares_calls = False
         """Whether the server prepares calls of routines, too."""
         self.needs_primary = False
@@ -111,17 +105,9 @@ class MysqlclientSession(AskingSession):
         self.sends_files = False
         """Whether the connection may send files, as LOAD DATA LOCAL does."""
 
-    @property
-    def connection(self) -> Any:
-        """The driver's connection, with the socket options that the driver expects."""
-        if self._wire:
-            self._wire.leave()
-        return self._driver
-
-    def client_path(self, needs: frozenset[Capability]) -> str:
-        """Calls of routines use hdbkit's own code on the driver's socket if the connection allows it."""
-        calls = Capability.STORED_ROUTINES in needs and not self.prepares_calls
-        return "hdbkit wire code" if self._wire and calls else "mysqlclient"
+    def client_path(self) -> str:
+        """The driver's, for every load."""
+        return "mysqlclient"
 
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
         """The rows of a named statement (its first result set); ``{word}`` and ``:word`` take arguments."""
@@ -192,28 +178,18 @@ class MysqlclientSession(AskingSession):
         return True
 
     def bind(self, statement: str, arguments: Arguments) -> bytes:
-        template = self._templates[statement]
-        text = _rendered(template, arguments)
-        return Call.of(text) if self._wire and template.answers_last else text
+        return _rendered(self._templates[statement], arguments)
 
     def perform(self, bound: bytes) -> Any:
         """Perform one whole transaction, committed when it returns; return its last result set."""
         try:
-            if type(bound) is Call and self._wire:
-                return self._wire.asked(bound)
-            connection = self.connection
-            connection.query(bound)
-            result = connection.store_result()
-            while connection.next_result() == 0:
-                if connection.field_count():
-                    later = connection.store_result()
-                    result = later if result is None else result
+            self.connection.query(bound)
+            return self._last_result()
         except Error as error:
             self._raise_error(error)
         except BaseException:
             self.close()  # answers may be unread
             raise
-        return result
 
     def fileno(self) -> int:
         """The connection's socket; the driver tells it to no other thread while it waits for an answer."""
@@ -224,12 +200,8 @@ class MysqlclientSession(AskingSession):
         return self._send if perform == self.perform else None
 
     def _send(self, bound: bytes) -> None:
-        self._awaited = self._wire if isinstance(bound, Call) else None
         try:
-            if self._awaited and isinstance(bound, Call):
-                self._awaited.send(bound)
-            else:
-                self.connection.send_query(bound)
+            self.connection.send_query(bound)
         except Error as error:
             self._raise_error(error)
 
@@ -239,9 +211,7 @@ class MysqlclientSession(AskingSession):
         The driver reads an answer as a whole; so several result sets of one statement are waited for.
         """
         try:
-            if self._awaited:
-                return self._awaited.received()
-            self._driver.read_query_result()
+            self.connection.read_query_result()
             return self._last_result()
         except Error as error:
             self._raise_error(error)
@@ -250,7 +220,7 @@ class MysqlclientSession(AskingSession):
             raise
 
     def _last_result(self) -> Any:
-        connection = self._driver
+        connection = self.connection
         result = connection.store_result()
         while connection.next_result() == 0:
             if connection.field_count():
@@ -260,10 +230,10 @@ class MysqlclientSession(AskingSession):
 
     def rows(self, raw: Any) -> list[Row]:
         """Convert a raw result to plain values; arrays become tuples."""
-        return plain(*(answer_of(raw) if isinstance(raw, bytes) else result_of(raw)))
+        return plain(*result_of(raw))
 
     def row_count(self, raw: Any) -> int:
-        return len(answer_of(raw)[1]) if isinstance(raw, bytes) else int(raw.num_rows())
+        return int(raw.num_rows())
 
     def call(self, statement: str, *arguments: Any) -> list[Row]:
         return self.batch([(statement, arguments)])[0]
@@ -314,11 +284,9 @@ class MysqlclientSession(AskingSession):
 
     def close(self) -> None:
         self._begun = self._sent_begin = False
-        if self._wire:
-            self._wire.close()
         self._descriptor = -1
         with suppress(Error):
-            self._driver.close()
+            self.connection.close()
 
     def _prepared_or_literal(self, statement: Statement) -> Template:
         """See ``prepare``; of a CALL followed by a SELECT, the server prepares only the CALL."""
@@ -326,7 +294,7 @@ class MysqlclientSession(AskingSession):
         if not first.startswith("CALL"):
             return self._prepared(statement) if self._takes_values and not rest else _template(statement)
         if not self.prepares_calls:
-            return _template(statement)._replace(answers_last=bool(rest))
+            return _template(statement)
         call = self._prepared(replace(statement, text=first))
         return call._replace(text=b";".join([call.text, *(one.encode() for one in rest)])) if rest else call
 
@@ -440,7 +408,7 @@ def _marked(statement: Statement, mark: str) -> tuple[str, tuple[tuple[int, int]
 
 
 def _rendered(template: Template, values: Sequence[Any]) -> bytes:
-    text, positions, _ = template
+    text, positions = template
     if not positions:
         return text % tuple([ENCODERS[type(value)](value) for value in values])
     literals = list[bytes]()

@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import cache, partial
 from typing import Any, Final, NamedTuple, NoReturn
 
-from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
+from hdbkit.contracts import Arguments, Row, Scope, Table
 from hdbkit.databases._base.dbapi import Bound, DbapiDatabase, DbapiSession
 from hdbkit.databases._base.dbapi_statements import Compiled, Piece
 from hdbkit.databases._oracledb.connect import code_and_text, driver
@@ -119,7 +119,7 @@ class OracleSession(DbapiSession):
         """Load by direct path from now on: past the buffer cache, and with the table locked until the commit."""
         self.insertion, self.rows_per_call = "insert_row_directly", _WHOLE_TABLE
 
-    def client_path(self, needs: frozenset[Capability]) -> str:
+    def client_path(self) -> str:
         """The driver, and how it is connected."""
         return f"{self.engine.driver} {self.path}"
 

@@ -143,7 +143,7 @@ class NullSession:
         """One row with an increasing number."""
         return [(raw,)]
 
-    def client_path(self, needs: frozenset[Capability]) -> str:
+    def client_path(self) -> str:
         """It has no client code."""
         return "none"
 

@@ -15,7 +15,7 @@ from select import POLLIN, poll
 from typing import Any
 
 from hdbkit.config import Isolation, Target
-from hdbkit.contracts import Capability, Row, SessionOptions
+from hdbkit.contracts import Row, SessionOptions
 from hdbkit.databases.postgresql.connect import UNLIMITED, connect_error, session_settings
 from hdbkit.databases.postgresql.session import Bound, PsycopgSession
 from hdbkit.errors import CannotConnect, RolledBackByDesign, TransactionError
@@ -48,7 +48,7 @@ class PooledSession(PsycopgSession):
         lifted = self.query("lift_own_limits", in_transaction="true")
         self._opening += tuple(self._set_local((name, wanted)) for name, wanted, _ in lifted)
 
-    def client_path(self, needs: frozenset[Capability]) -> str:
+    def client_path(self) -> str:
         """The driver's, with what is sent besides each operation."""
         return f"psycopg, transaction pooling{'' if self._prepares else ', nothing prepared'}"
 

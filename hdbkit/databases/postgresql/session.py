@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 from psycopg import Error, NotSupportedError, adapt, pq
 
 from hdbkit.awaiting import awaited
-from hdbkit.contracts import PENDING, Arguments, Capability, Row, Scope, Table
+from hdbkit.contracts import PENDING, Arguments, Row, Scope, Table
 from hdbkit.contracts.operations import answer_limit_s
 from hdbkit.databases._base.asking import AskingSession
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
@@ -117,7 +117,7 @@ class PsycopgSession(AskingSession):
         self._finished: Callable[[list[PGresult]], Any] = list
         """The result of a pipeline that was sent, from all that was received."""
 
-    def client_path(self, needs: frozenset[Capability]) -> str:
+    def client_path(self) -> str:
         """The driver's, for every load."""
         return "psycopg"
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from redis.crc import key_slot
 
-from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
+from hdbkit.contracts import Arguments, Row, Scope, Table
 from hdbkit.databases.redis.load import Loader, Word, encoded, is_tagged
 from hdbkit.databases.redis.session import Bound, Raw, RedisSession
 
@@ -54,9 +54,9 @@ class RedisClusterSession:
         self._of_key: dict[bytes, RedisSession] = {}
         self._keys: dict[str, Word] = {}
 
-    def client_path(self, needs: frozenset[Capability]) -> str:
+    def client_path(self) -> str:
         """The driver's, to that many nodes."""
-        return f"{self._first.client_path(needs)} to {len(self.nodes)} nodes"
+        return f"{self._first.client_path()} to {len(self.nodes)} nodes"
 
     def parameters(self, operation: str) -> tuple[str, ...]:
         """The names that the script declares."""

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NoReturn, cast
 from redis.exceptions import RedisError, ResponseError
 
 from hdbkit.awaiting import ANSWER_S, awaited
-from hdbkit.contracts import PENDING, Arguments, Capability, Row, Scope, Table
+from hdbkit.contracts import PENDING, Arguments, Row, Scope, Table
 from hdbkit.contracts.operations import answer_limit_s
 from hdbkit.databases._base.asking import AskingSession
 from hdbkit.databases.redis.load import Convert, Loader, Word, bulk, encoded, packed, readers
@@ -72,7 +72,7 @@ class RedisSession(AskingSession):
         """The sessions with the servers that have the keys: this one."""
         return (self,)
 
-    def client_path(self, needs: frozenset[Capability]) -> str:
+    def client_path(self) -> str:
         """The driver's, for every load."""
         return "redis-py"
 

@@ -125,7 +125,7 @@ class SqlServerSession(DbapiSession):
         self._begin_text, self._commit_text, self._rollback_text = texts
         self._hint = ""
 
-    def client_path(self, needs: frozenset[Capability]) -> str:
+    def client_path(self) -> str:
         """Driver and ODBC driver."""
         return f"{self.engine.driver}, {self.engine.odbc_driver}"
 

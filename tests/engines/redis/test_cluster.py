@@ -209,7 +209,7 @@ def test_the_servers_answers_are_those_of_one_node(target: Target) -> None:
         assert engine.version(session).startswith("Redis Cluster ")
         assert engine.role(session).value == "primary"
         assert engine.settings_of(session)["cluster-enabled"]["value"] == "yes"
-        assert session.client_path(frozenset()) == "redis-py to 3 nodes"
+        assert session.client_path() == "redis-py to 3 nodes"
 
 
 def test_a_cluster_of_valkey_is_named_so(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,7 +104,7 @@ def test_a_new_session_has_isolation_and_a_timeout_of_locks(oracledb: Module) ->
             "BEGIN EXECUTE IMMEDIATE 'CALL ttLockWait(' || 1 || '.' || 3 || ')'; END;",
         ]
         assert made.connection.call_timeout == 0, "TimesTen has no timeouts of calls"
-        assert made.client_path(frozenset()) == "oracledb client"
+        assert made.client_path() == "oracledb client"
 
 
 def test_a_missing_account_is_created_with_what_a_build_needs(oracledb: Module) -> None:
