@@ -436,7 +436,7 @@ class ComparisonVerbs(RunVerbs):
             smallest_effect=smallest_effect,
         )
 
-    @executing(plan_comparison)
+    @executing(plan_comparison, ComparisonPlan)
     def measure_in_turn(self, folder: ExperimentFolder) -> Comparison:
         """Measure two sides in turn, in one session, and compare them.
 

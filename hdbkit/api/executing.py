@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import wraps
-from inspect import signature, unwrap
+from inspect import signature
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from hdbkit.api.running import OnRun, Running
@@ -15,7 +15,7 @@ from hdbkit.errors import HdbkitError, InputError
 from hdbkit.execution.handle import OnPoll, execute, execute_together
 from hdbkit.experiment import Watcher, resume, start, take_over
 from hdbkit.experiment.events import ignore_event
-from hdbkit.experiment.kinds import read_plan
+from hdbkit.experiment.kinds import kind_of, read_plan
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.files import read_bytes
 from hdbkit.plan import RunPlan
@@ -30,6 +30,7 @@ from hdbkit.workspace import BareWorkspace
 Verbs = TypeVar("Verbs", bound=BareWorkspace)
 Arguments = ParamSpec("Arguments")
 Found = TypeVar("Found")
+Planned = TypeVar("Planned", bound=ExperimentPlan)
 Given = Target | str
 """A target as users give it."""
 _started: list[Process] = []
@@ -45,11 +46,16 @@ def executed(
     return start(planned, workspace.results, control, runs.one, watch, run_together=runs.together)
 
 
+_READERS: dict[type[ExperimentPlan], Callable[[Any, ExperimentFolder], Any]] = {}
+"""What reads the result so far, by the class of the plan."""
+
+
 def executing(
-    plan: Callable[Concatenate[Verbs, Arguments], ExperimentPlan],
+    plan: Callable[Concatenate[Verbs, Arguments], Planned], of: type[Planned]
 ) -> Callable[[Callable[[Verbs, ExperimentFolder], Found]], Callable[Concatenate[Verbs, Arguments], Found]]:
     """Make a verb of a method that reads the result so far: with the arguments of ``plan`` it plans, executes, reads.
 
+    ``of`` is the class of its plans; :func:`result_so_far` then reads their results with this method.
     ``run_experiment`` executes the same plan and reports its steps; ``start_experiment`` does it in another process.
     """
 
@@ -60,15 +66,21 @@ def executing(
 
         found = signature(read).return_annotation
         verb.__signature__ = signature(plan).replace(return_annotation=found)  # type: ignore[attr-defined]
+        reading(of)(read)
         return verb
 
     return verb_of
 
 
-def reader_of(verb: Callable[..., Found]) -> Callable[[Any, ExperimentFolder], Found]:
-    """The method that a verb of :func:`executing` was made of."""
-    read: Callable[[Any, ExperimentFolder], Found] = unwrap(verb)
-    return read
+def reading(of: type[ExperimentPlan]) -> Callable[[Callable[[Any, ExperimentFolder], Found]], None]:
+    """Read the results of these plans with a function of the workspace and the folder."""
+    return lambda read: _READERS.update({of: read})
+
+
+def result_so_far(workspace: BareWorkspace, folder: ExperimentFolder) -> Any:
+    """The result of an experiment of any kind, from its finished runs. Raises ``InputError`` if there is none."""
+    plan = read_plan(folder)
+    return _READERS.get(type(plan), kind_of(plan).result)(workspace, folder)
 
 
 def resumed(

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import pandas as pd
 
 from hdbkit.api.compare import ComparisonVerbs
-from hdbkit.api.executing import Given, executed, launch, reader_of, resumed, resumed_targets
+from hdbkit.api.executing import Given, executed, launch, result_so_far, resumed, resumed_targets
 from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.first_steps import FirstStepVerbs
 from hdbkit.api.max_rate import MaxRateVerbs
@@ -34,14 +34,7 @@ from hdbkit.experiment import (
     take_over,
 )
 from hdbkit.experiment.events import ignore_event
-from hdbkit.experiment.kinds import kind_of, read_plan
-from hdbkit.experiment.kinds.comparison import ComparisonPlan
-from hdbkit.experiment.kinds.engines import EnginesPlan
-from hdbkit.experiment.kinds.max_rate import MaxRatePlan
-from hdbkit.experiment.kinds.profile import ProfilePlan
-from hdbkit.experiment.kinds.releases import ReleasesPlan
-from hdbkit.experiment.kinds.slow_commit import SlowCommitPlan
-from hdbkit.experiment.kinds.sweep.plan import SweepPlan
+from hdbkit.experiment.kinds import read_plan
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.programs import Process
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folders, find_experiment
@@ -202,17 +195,7 @@ class ExperimentVerbs(FirstStepVerbs, ComparisonVerbs, ProfileVerbs, MaxRateVerb
 
     def _read(self, folder: ExperimentFolder) -> ExperimentResult:
         """The result of an experiment by its kind."""
-        readers: dict[type[ExperimentPlan], Callable[..., ExperimentResult]] = {
-            SweepPlan: lambda _, folder: SweepResult(folder),
-            ComparisonPlan: ComparisonVerbs.measure_in_turn,
-            ProfilePlan: ProfileVerbs.profile,
-            MaxRatePlan: MaxRateVerbs.find_max,
-            ReleasesPlan: ReleaseVerbs.releases,
-            SlowCommitPlan: ReleaseVerbs.find_slow_commit,
-            EnginesPlan: FirstStepVerbs.demo_engines,
-        }
-        plan = read_plan(folder)
-        found: ExperimentResult = reader_of(readers.get(type(plan), kind_of(plan).result))(self, folder)
+        found: ExperimentResult = result_so_far(self, folder)
         return found
 
 

@@ -219,7 +219,7 @@ class FirstStepVerbs(ConnectionVerbs, SweepVerbs, RunVerbs):
             engines=wanted.engines,
         )
 
-    @executing(plan_demo_engines)
+    @executing(plan_demo_engines, EnginesPlan)
     def demo_engines(self, folder: ExperimentFolder) -> Comparison:
         """Build a workload in two engines, run both in turn, and compare them; servers and data are removed at the
         end.

@@ -271,7 +271,7 @@ class MaxRateVerbs(RunVerbs):
             )
         )
 
-    @executing(plan_max_rate)
+    @executing(plan_max_rate, MaxRatePlan)
     def find_max(self, folder: ExperimentFolder) -> MaxRate:
         """Find the highest rate of an open loop at which a limit on the response time holds.
 

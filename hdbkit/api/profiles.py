@@ -238,7 +238,7 @@ class ProfileVerbs(RunVerbs):
             name=name,
         )
 
-    @executing(plan_profile)
+    @executing(plan_profile, ProfilePlan)
     def profile(self, folder: ExperimentFolder) -> Profile:
         """Run a profile: in each block one run per user count, in random order.
 

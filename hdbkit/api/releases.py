@@ -226,7 +226,7 @@ class ReleaseVerbs(RunVerbs):
         runs = in_blocks(sides, plan.virtual_users, range(1, blocks + 1), plan.seed)
         return plan.model_copy(update={"sides": sides, "runs": runs})
 
-    @executing(plan_releases)
+    @executing(plan_releases, ReleasesPlan)
     def releases(self, folder: ExperimentFolder) -> Releases:
         """Build commits of a server from a git checkout, run each in turn on a private server, and compare them.
 
@@ -288,7 +288,7 @@ class ReleaseVerbs(RunVerbs):
         between = commits_between(first.checkout, *(one.commit for one in first.commits))
         return begun(first, experiment_id, between, max_blocks or 4 * first.blocks)
 
-    @executing(plan_slow_commit)
+    @executing(plan_slow_commit, SlowCommitPlan)
     def find_slow_commit(self, folder: ExperimentFolder) -> Releases:
         """Search for the commit between two with which most of a slowdown came.
 

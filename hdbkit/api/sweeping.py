@@ -12,7 +12,7 @@ import pandas as pd
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.api.compare import of_sides
-from hdbkit.api.executing import executed
+from hdbkit.api.executing import executed, reading
 from hdbkit.api.experiment_result import ExperimentResult, measured_cells, scaling_laws_of
 from hdbkit.api.left_settings import advised
 from hdbkit.api.result import Result
@@ -135,6 +135,9 @@ class SweepResult(SweepAnalysis, ExperimentResult):
         runs = each_run(self.runs)
         done = int((runs["status"] == "done").sum())
         return f"<SweepResult {self.experiment_id}: {done} of {len(runs)} runs done>"
+
+
+reading(SweepPlan)(lambda _, folder: SweepResult(folder))
 
 
 class SweepVerbs(BareWorkspace):
