@@ -21,10 +21,6 @@ from hdbkit.api.engines import new_workload as new_workload
 from hdbkit.api.engines import operations as operations
 from hdbkit.api.experiment_result import ExperimentResult as ExperimentResult
 from hdbkit.api.experiments import RunningExperiment as RunningExperiment
-from hdbkit.api.first_result import Quickstart as Quickstart
-from hdbkit.api.first_result import QuickstartResult as QuickstartResult
-from hdbkit.api.first_result import QuickStep as QuickStep
-from hdbkit.api.first_result import StepState as StepState
 from hdbkit.api.importing import Imported as Imported
 from hdbkit.api.importing import ImportedRuns as ImportedRuns
 from hdbkit.api.importing import import_settings as import_settings
@@ -104,7 +100,6 @@ private = DEFAULT.private
 private_targets = DEFAULT.private_targets
 profile = DEFAULT.profile
 profiles = DEFAULT.profiles
-quickstart = DEFAULT.quickstart
 ready = DEFAULT.ready
 releases = DEFAULT.releases
 result = DEFAULT.result

@@ -9,6 +9,7 @@ server or in a file of its own.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,7 +20,7 @@ from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.api.compare import Comparison, of_sides
 from hdbkit.api.connection import Connection, ConnectionVerbs
 from hdbkit.api.executing import executed, executing
-from hdbkit.api.running import OnRun, RunVerbs
+from hdbkit.api.running import OnRun, RunVerbs, default_load
 from hdbkit.api.sides import results_of_sides
 from hdbkit.api.sweeping import SweepResult, SweepVerbs, plan_checked
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec, read_params
@@ -103,6 +104,7 @@ class FirstStepVerbs(ConnectionVerbs, SweepVerbs, RunVerbs):
 
     def demo(
         self,
+        target: Target | str | None = None,
         *,
         quick: bool = False,
         spec: SweepSpec | None = None,
@@ -117,11 +119,13 @@ class FirstStepVerbs(ConnectionVerbs, SweepVerbs, RunVerbs):
         """Start a private server, build and check a schema, sweep the server's settings, and write the report.
 
         Args:
+            target: measure this one, whose settings may be changed, instead of a private server; its schema is used
+                where it has one.
             quick: run the small sweep.
             spec: another sweep specification.
             blocks: passes over all configurations; by default those of the specification.
             database: the kind of private server; by default the first that hdbkit can start.
-            keep: leave the server running and report its folder.
+            keep: leave the private server running and report its folder.
             say: called with a line for each step.
             build_progress: called with the build's stage, rows and bytes.
             watch: called at each step of the sweep.
@@ -130,28 +134,29 @@ class FirstStepVerbs(ConnectionVerbs, SweepVerbs, RunVerbs):
         Raises:
             HdbkitError: the built schema failed a check; no run was started.
         """
+        options = _DemoOptions(quick, spec, blocks, database, say, build_progress)
+        if target is not None:
+            return SweepResult(executed(self, self._planned_demo(self.target(target), options), watch, watch_run))
         with private_server(database, keep=keep) as server:
             if keep:
                 say(f"the server is kept; its folder is a target: hdbkit run {server.folder}")
                 say(f"to remove it, run: hdbkit server remove {server.folder}")
-            spec = spec or _demo_sweep(server.target.kind, quick)
-            planned = self._planned_demo(
-                server.target, spec, blocks, _demo_command(quick, database), say, build_progress
-            )
-            return SweepResult(executed(self, planned, watch, watch_run))
+            return SweepResult(executed(self, self._planned_demo(server.target, options), watch, watch_run))
 
     def plan_demo(
         self,
+        target: Target | str | None = None,
         *,
         quick: bool = False,
+        spec: SweepSpec | None = None,
         blocks: int | None = None,
         database: str | None = None,
         say: Callable[[str], None] = lambda _: None,
         build_progress: BuildProgress | None = None,
     ) -> SweepPlan:
-        """Start the private server of this workspace, build and check a schema, and plan the sweep of ``demo``.
+        """Build and check a schema on the private server of this workspace, or a target, and plan the demo's sweep.
 
-        The server ends with this process and the experiments in progress on it. The arguments are those of
+        The private server ends with this process and the experiments in progress on it. The arguments are those of
         :func:`demo`.
 
         Raises:
@@ -160,23 +165,21 @@ class FirstStepVerbs(ConnectionVerbs, SweepVerbs, RunVerbs):
         Example:
             >>> hdbkit.start_experiment(hdbkit.plan_demo(quick=True)).wait().answer  # doctest: +SKIP
         """
-        at = self.private(database)
-        spec = _demo_sweep(at.kind, quick)
-        return self._planned_demo(at, spec, blocks, _demo_command(quick, database), say, build_progress)
+        at = self.private(database) if target is None else self.target(target)
+        return self._planned_demo(at, _DemoOptions(quick, spec, blocks, database, say, build_progress))
 
-    def _planned_demo(
-        self,
-        at: Target,
-        spec: SweepSpec,
-        blocks: int | None,
-        command: str,
-        say: Callable[[str], None],
-        build_progress: BuildProgress | None,
-    ) -> SweepPlan:
+    def _planned_demo(self, at: Target, options: _DemoOptions) -> SweepPlan:
+        spec = options.sweep(at)
         connection = self.connect(at)
-        say(f"{connection.version}, private server on {at.url}")
-        connection.build(workload=spec.workload, progress=build_progress).require_sound()
-        return plan_checked(at, spec, blocks, command, self)
+        options.say(f"{connection.version} on {at.url}")
+        asked = spec.workload or specification()
+        try:
+            present = present_schema(at, asked.identity)
+            options.say(f"the schema is there: {workload_of(present).scale or workload_of(present).title}")
+            spec = spec.with_(workload=present)
+        except SchemaProblem:
+            connection.build(workload=asked, progress=options.build_progress).require_sound()
+        return plan_checked(at, spec, options.blocks, options.command(at), self)
 
     def plan_demo_engines(
         self, name: str = "h", *, spec: EngineDemo | None = None, blocks: int | None = None
@@ -249,12 +252,27 @@ class FirstStepVerbs(ConnectionVerbs, SweepVerbs, RunVerbs):
         )
 
 
-def _demo_sweep(kind: str, quick: bool) -> SweepSpec:
-    return sweep_of(kind, "sweep-quick" if quick else "sweep-demo")
+@dataclass(frozen=True)
+class _DemoOptions:
+    """What a demo is asked for."""
 
+    quick: bool
+    spec: SweepSpec | None
+    blocks: int | None
+    database: str | None
+    say: Callable[[str], None]
+    build_progress: BuildProgress | None
 
-def _demo_command(quick: bool, database: str | None) -> str:
-    return " ".join(["hdbkit demo", *(["--quick"] * quick), *([f"--database {database}"] if database else [])])
+    def sweep(self, at: Target) -> SweepSpec:
+        """The sweep on a target; on a server of the user's own the default phases, which take minutes."""
+        spec = self.spec or sweep_of(at.kind, "sweep-quick" if self.quick else "sweep-demo")
+        load = default_load(at)
+        return spec if self.spec or load != Load() else spec.with_(load=load)
+
+    def command(self, at: Target) -> str:
+        """The command that repeats it."""
+        words = ["hdbkit demo", *([at.given] if at.server_folder is None else []), *(["--quick"] * self.quick)]
+        return " ".join([*words, *([f"--database {self.database}"] if self.database else [])])
 
 
 def sweep_of(kind: str, name: str) -> SweepSpec:

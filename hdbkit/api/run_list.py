@@ -94,6 +94,4 @@ class RunList(pd.DataFrame):
     def _none(self) -> str:
         if where := self.attrs.get("where"):
             return f"No run matches the filter: {where}"
-        return (
-            "There are no runs. Start one: hdbkit.run(TARGET), or hdbkit.quickstart() without a server of your own."
-        )
+        return "There are no runs. Start one: hdbkit.run(TARGET), or hdbkit.demo() without a server of your own."

@@ -9,7 +9,7 @@ from hdbkit.api.batch import BatchVerbs
 from hdbkit.api.certify import CertifyVerbs
 from hdbkit.api.diagnosis import DiagnosisVerbs
 from hdbkit.api.engines import EngineVerbs
-from hdbkit.api.first_result import QuickstartVerbs
+from hdbkit.api.experiments import ExperimentVerbs
 from hdbkit.api.importing import ImportVerbs
 from hdbkit.api.planning import PlanningVerbs
 from hdbkit.api.site import SiteVerbs
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Workspace(
-    CertifyVerbs, QuickstartVerbs, SiteVerbs, BatchVerbs, PlanningVerbs, DiagnosisVerbs, EngineVerbs, ImportVerbs
+    CertifyVerbs, ExperimentVerbs, SiteVerbs, BatchVerbs, PlanningVerbs, DiagnosisVerbs, EngineVerbs, ImportVerbs
 ):
     """Where runs are kept and named targets are looked up, with every verb that works there.
 

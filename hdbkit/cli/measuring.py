@@ -62,6 +62,10 @@ def add_to(app: typer.Typer) -> None:
 
 @stopped_like_ctrl_c()
 def demo(
+    target: Annotated[
+        str | None,
+        typer.Argument(help="measure this target instead of a private server", autocompletion=completion.targets),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="shorter runs: one to three minutes")] = False,
     blocks: Blocks = None,
     database: Annotated[
@@ -75,14 +79,16 @@ def demo(
     as_json: AsJson = False,
 ) -> int:
     """Start a private server, build and check a schema, sweep settings, and write the report."""
-    if workload is not None and (quick or database or keep):
-        raise InputError("--quick, --database and --keep are not for a demo with --workload")
+    if workload is not None and (quick or database or keep or target):
+        raise InputError("a target, --quick, --database and --keep are not for a demo with --workload")
+    if target is not None and (database or keep):
+        raise InputError("--database and --keep are for a private server; omit them, or the target")
     if detach and keep:
         raise InputError("with --detach the server is there until the sweep ends; omit --keep")
     with BuildBar() as bar, RunLines() as lines:
         built: Any = {"say": lambda line: show.notes.print(line, markup=False), "build_progress": bar}
         watched: Any = {"watch": ExperimentLines(), "watch_run": None if as_json else lines}
-        asked: Any = {"quick": quick, "blocks": blocks, "database": database}
+        asked: Any = {"target": target, "quick": quick, "blocks": blocks, "database": database}
         if detach:
             planned = api.plan_demo_engines(workload, blocks=blocks) if workload else api.plan_demo(**asked, **built)
             return show.left_alone(api.start_experiment(planned).experiment_id, as_json)

@@ -14,10 +14,10 @@ from hdbkit.errors import InputError
 
 if TYPE_CHECKING:
     from hdbkit.widgets.panels.compare import ComparePanel as ComparePanel
+    from hdbkit.widgets.panels.demo import DemoPanel as DemoPanel
     from hdbkit.widgets.panels.loads import MaxRatePanel as MaxRatePanel
     from hdbkit.widgets.panels.loads import ProfilePanel as ProfilePanel
     from hdbkit.widgets.panels.loads import RunPanel as RunPanel
-    from hdbkit.widgets.panels.quickstart import QuickstartPanel as QuickstartPanel
     from hdbkit.widgets.panels.runs import RunsPanel as RunsPanel
     from hdbkit.widgets.panels.schema import SchemaPanel as SchemaPanel
     from hdbkit.widgets.panels.sweep import SweepPanel as SweepPanel
@@ -35,7 +35,7 @@ _PLACES = {
     "Panel": "parts.base",
     "PasswordField": "panels.target",
     "ProfilePanel": "panels.loads",
-    "QuickstartPanel": "panels.quickstart",
+    "DemoPanel": "panels.demo",
     "RunPanel": "panels.loads",
     "RunsPanel": "panels.runs",
     "SchemaPanel": "panels.schema",

@@ -77,7 +77,6 @@ NO_COMMAND = {
         "a server for one process; demo starts its own",
     ),
     **dict.fromkeys(("open_target", "ready"), "a notebook's first cell; commands take the target itself"),
-    **dict.fromkeys(("quickstart", "Quickstart.run", "Quickstart.stop"), "demo --quick"),
     "default_load": "panels show it before a run; a command line names the phases",
     "running_runs": "runs list shows their status",
     "estimate": "panels show it before a build",

@@ -74,9 +74,10 @@ class ExperimentPanel(Panel, Generic[Found]):
         self._idle = threading.Event()
         self._idle.set()
 
-    def lay_out(self, *fields: ipywidgets.Widget) -> None:
-        """Show these fields, and follow what the panels share."""
-        self.body.children = [group("Workload"), self.choice.box, *fields, row(self.go), self.wrong_fields]
+    def lay_out(self, *fields: ipywidgets.Widget, chooses: bool = True) -> None:
+        """Show these fields, behind the choice of a workload if it ``chooses``; follow what the panels share."""
+        choice = [group("Workload"), self.choice.box] if chooses else []
+        self.body.children = [*choice, *fields, row(self.go), self.wrong_fields]
         strip = row(self.aim, self._state, self.progress, self.resume, self.stop).add_class("hdbkit-strip")
         self.root.children = [strip if part is self._state else part for part in self.root.children]
         self.show_below(*self.view.parts)
