@@ -34,13 +34,13 @@ from hdbkit.paths import data_folder, state_folder
 from hdbkit.plan import RunPlan
 from hdbkit.processes import ONE_THREAD, birth_of, boot_id
 from hdbkit.programs import DEVNULL, Process, start_program
-from hdbkit.results.columns import ERROR_LINES, OF_CLIENTS
+from hdbkit.results.columns import ENDING_LINES, ERROR_LINES, HOST_LINES, SOURCES_OF_CLIENTS
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.spool import SpoolTails, trim
 
 ORDER = "order.json"
 PROCESS = "process"
-_COLLECTED = ("*.spool", "*.reason", *(source.name for source in OF_CLIENTS))
+_COLLECTED = (*("*.spool", "*.reason"), *(source.name for source in (HOST_LINES, ENDING_LINES, *SOURCES_OF_CLIENTS)))
 
 
 def runs_folder() -> Path:

@@ -20,7 +20,7 @@ from hdbkit.analysis.run.steps import steps_result
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.execution import load_hosts, profiler
 from hdbkit.execution.folder_setup import FAULTS, SERIALS
-from hdbkit.execution.table_rows import ROWS, Noted
+from hdbkit.execution.table_rows import Noted
 from hdbkit.files import read_bytes
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
@@ -57,7 +57,7 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     manifest = manifest.model_copy(update={"clock": clock})
     write_table(folder.table("seconds"), columns.SECONDS, seconds.columns())
     for name, table in columns.TABLES.items():
-        rows = ROWS[name](noted)
+        rows = noted.rows(name)
         if rows or not table.optional:
             write_rows(folder.table(name), table.columns, rows)
     pids = {row["pid"] for row in noted.lines(columns.CLIENT_LINES) if row.get("pid")}

@@ -114,11 +114,8 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
     driver = engine.driver_version()
     with closing(engine.schema(target, asked)) as schema:
         plan = planned(_present(schema, asked, planned))
-        load, pooling = (
-            workload(plan.workload).settled(plan.load, engine.capabilities),
-            engine.pooling(schema.session, target),
-        )
-        plan = plan.model_copy(update={"load": load, "pooling": pooling})
+        load = workload(plan.workload).settled(plan.load, engine.capabilities)
+        plan = plan.model_copy(update={"load": load, "pooling": engine.pooling(schema.session, target)})
         at = _Examined(engine, target, schema.session, plan, schema, results)
         _refuse(at)
         settings = answered(lambda: engine.settings_of(at.session), {})
@@ -303,22 +300,6 @@ def _slow_plans(at: _Examined) -> Diagnoses:
         at.engine.connect(at.target, SERVER, session_options(at.plan)).close()
 
 
-def _waits(at: _Examined) -> None:
-    require_waits(at.target, at.plan.load)
-
-
-def _privileges(at: _Examined) -> None:
-    require_permission(at.schema, at.work, at.plan.load)
-
-
-def _data(at: _Examined) -> None:
-    at.work.require_data(at.session, at.plan.load)
-
-
-def _routing(at: _Examined) -> None:
-    check_routes(at.engine, at.target, at.plan.load, at.work)
-
-
 def _faults(at: _Examined) -> None:
     """That they can be caused."""
     if at.plan.load.faults:
@@ -333,14 +314,19 @@ _OF_LOADS: Final[_Questions] = {
     "schedule": _schedule,
     "cluster": _cluster,
     "cache": _cache,
-    "waits": _waits,
+    "waits": lambda at: require_waits(at.target, at.plan.load),
     "role": role,
     "open files": _open_files,
     "ports": _ports,
     "free connections": connections,
 }
 """By subject, what is asked first."""
-_OF_STATEMENTS: Final[_Questions] = {"privileges": _privileges, "data": _data, "routing": _routing, "faults": _faults}
+_OF_STATEMENTS: Final[_Questions] = {
+    "privileges": lambda at: require_permission(at.schema, at.work, at.plan.load),
+    "data": lambda at: at.work.require_data(at.session, at.plan.load),
+    "routing": lambda at: check_routes(at.engine, at.target, at.plan.load, at.work),
+    "faults": _faults,
+}
 """What is asked where the engine has all that the load needs."""
 _OF_USERS: Final[_Questions] = {"statements": _statements, "slow plans": _slow_plans}
 """What is asked over connections as the users', where nothing else is wrong."""

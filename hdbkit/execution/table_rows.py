@@ -24,6 +24,7 @@ from hdbkit.results import columns
 from hdbkit.results.columns import Source
 from hdbkit.results.manifest import Manifest
 
+Lines = list[dict[str, Any]]
 Rows = Sequence[Mapping[str, Any]]
 _SAME_US = 1_500_000
 """How far apart two reports of one event are at most, as some servers keep whole seconds."""
@@ -43,6 +44,11 @@ class Noted:
         assert self.manifest.clock is not None
         return [*load_hosts.lines_of(self.files, source, self.manifest.clock.start_monotonic_ns)]
 
+    def rows(self, name: str) -> Rows:
+        """The rows of a table of :data:`hdbkit.results.columns.TABLES`."""
+        lines = [line for source in columns.TABLES[name].sources for line in self.lines(source)]
+        return _ROWS[name](self, lines) if name in _ROWS else lines
+
     @cached_property
     def samples(self) -> list[dict[str, Any]]:
         """The samples of counters, with both edges of the window."""
@@ -51,18 +57,10 @@ class Noted:
     @cached_property
     def host(self) -> Rows:
         """The samples of the load host, or of all together."""
-        lines, known = self.lines(columns.HOST_LINES), self.manifest.host.boot_id or ""
-        own = [line for line in lines if "load_host" not in line]
-        return load_hosts.together(self.of_load_hosts, own, self.spools, known) if self.manifest.load_hosts else own
-
-    @cached_property
-    def of_load_hosts(self) -> list[dict[str, Any]]:
-        """The samples of each load host; none in a run of this host alone."""
-        return [line for line in self.lines(columns.HOST_LINES) if "load_host" in line]
-
-
-def _us(t_ns: float, start_ns: int) -> int:
-    return round((t_ns - start_ns) / 1000)
+        lines = self.lines(columns.HOST_LINES)
+        own, of_hosts = ([line for line in lines if ("load_host" in line) is there] for there in (False, True))
+        known = self.manifest.host.boot_id or ""
+        return load_hosts.together(of_hosts, own, self.spools, known) if self.manifest.load_hosts else own
 
 
 def _with_edges(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -79,7 +77,7 @@ def _with_edges(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, **closing} if not row["edge"] and row["sent_ns"] >= last else row for row in samples]
 
 
-def _devices(noted: Noted) -> Rows:
+def _devices(noted: Noted, _: Lines) -> Rows:
     return [
         {"t_us": row["t_us"], "name": name, "device": device, "value": value}
         for row in noted.host
@@ -87,17 +85,17 @@ def _devices(noted: Noted) -> Rows:
     ]
 
 
-def _server_host(noted: Noted) -> Rows:
+def _server_host(_: Noted, lines: Lines) -> Rows:
     """Each figure at the middle of its query."""
     return [
         {"t_us": (line["t_sent_us"] + line["t_returned_us"]) // 2}
         | {"name": name, "device": device, "by_core" if isinstance(value, list) else "value": value}
-        for line in noted.lines(columns.SERVER_HOST_LINES)
+        for line in lines
         for name, device, value in line.get("metrics", ())
     ]
 
 
-def _clients(noted: Noted) -> Rows:
+def _clients(noted: Noted, lines: Lines) -> Rows:
     """One row per client from the samples at the edges and the end; one without an end was killed."""
     manifest = noted.manifest
     rows = {
@@ -110,31 +108,28 @@ def _clients(noted: Noted) -> Rows:
         }
         for client, users in enumerate(manifest.plan.load.clients if manifest.operations else ())
     }
-    for source in columns.TABLES["clients"].sources:
-        for line in noted.lines(source):
-            rows[line["client"]].update(line)
+    for line in lines:
+        rows[line["client"]].update(line)
     return list(rows.values())
 
 
-def _errors(noted: Noted) -> Rows:
+def _errors(_: Noted, lines: Lines) -> Rows:
     """The clients' errors, added up by class, code, text and operation."""
     total: dict[tuple[str, ...], dict[str, Any]] = {}
-    for row in noted.lines(columns.ERROR_LINES):
+    for row in lines:
         key = (row["error_class"], row["code"], row["text"], row["operation"])
         sums = total.setdefault(key, {**row, "count": 0, "retried": 0})
         sums["count"] += row["count"]
         sums["retried"] += row["retried"]
-        sums["first_us"], sums["last_us"] = (
-            min(sums["first_us"], row["first_us"]),
-            max(sums["last_us"], row["last_us"]),
-        )
+        sums["first_us"] = min(sums["first_us"], row["first_us"])
+        sums["last_us"] = max(sums["last_us"], row["last_us"])
     return sorted(total.values(), key=lambda row: -row["count"])
 
 
-def _waits(noted: Noted) -> Rows:
+def _waits(noted: Noted, lines: Lines) -> Rows:
     """A sample has at least one row, that of the session that asked."""
     users, rows = _Users(noted.lines(columns.SESSION_LINES)), []
-    for line in noted.lines(columns.WAIT_LINES):
+    for line in lines:
         for number, of_class, event, table, blocker, own, *age_s in line["rows"]:
             t_us = line["t_us"] - round(1e6 * sum(age_s))
             row = {
@@ -207,20 +202,19 @@ def events_once(lines: Rows) -> Rows:
     return [{"t_us": at, "kind": kind, "text": text} for (kind, text), moments in times.items() for at in moments]
 
 
-ROWS: Final[Mapping[str, Callable[[Noted], Rows]]] = {
-    "counters": lambda noted: noted.samples,
-    "load_hosts": lambda noted: noted.of_load_hosts,
-    "host": lambda noted: noted.host,
+_ROWS: Final[Mapping[str, Callable[[Noted, Lines], Rows]]] = {
+    "counters": lambda noted, _: noted.samples,
+    "load_hosts": lambda _, lines: [line for line in lines if "load_host" in line],
+    "host": lambda noted, _: noted.host,
     "host_devices": _devices,
     "server_host": _server_host,
     "clients": _clients,
     "errors": _errors,
     "waits": _waits,
-    "traces": lambda noted: noted.lines(columns.TRACE_LINES),
-    "slow_plans": lambda noted: slowest_plans(noted.lines(columns.SLOW_PLAN_LINES)),
-    "statements": lambda noted: statement_growth(noted.lines(columns.STATEMENT_LINES)),
-    "statement_courses": lambda noted: statement_courses(noted.lines(columns.STATEMENT_LINES)),
-    "events": lambda noted: events_once(noted.lines(columns.EVENT_LINES)),
-    "switches": lambda noted: sorted(noted.lines(columns.SWITCH_LINES), key=itemgetter("slice", "virtual_user")),
+    "slow_plans": lambda _, lines: slowest_plans(lines),
+    "statements": lambda _, lines: statement_growth(lines),
+    "statement_courses": lambda _, lines: statement_courses(lines),
+    "events": lambda _, lines: events_once(lines),
+    "switches": lambda _, lines: sorted(lines, key=itemgetter("slice", "virtual_user")),
 }
-"""By table of :data:`hdbkit.results.columns.TABLES`, its rows."""
+"""By table, how its rows follow from the lines of its sources; others are these lines."""

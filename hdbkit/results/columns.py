@@ -269,10 +269,7 @@ STATEMENT_LINES: Final = Source("statements.ndjson", _MOMENT)
 EVENT_LINES: Final = Source("events.ndjson", _MOMENT)
 """What happened in the server during a run, by the samples of its waits and of its counters."""
 SWITCH_LINES: Final = Source("*.switches", {"t_due_us": "due_ns", "t_start_us": "start_ns", "t_end_us": "end_ns"})
-OF_CLIENTS: Final = (
-    *(USAGE_LINES, ENDING_LINES, ERROR_LINES, SESSION_LINES, TRACE_LINES, SLOW_PLAN_LINES, SWITCH_LINES, HOST_LINES),
-)
-"""What a load host keeps of its clients and of itself."""
+SOURCES_OF_CLIENTS: Final = (USAGE_LINES, ERROR_LINES, SESSION_LINES, TRACE_LINES, SLOW_PLAN_LINES, SWITCH_LINES)
 TABLES: Final[Mapping[str, Table]] = {
     "counters": Table(COUNTERS, (COUNTER_LINES,), optional=False),
     "load_hosts": Table(LOAD_HOSTS, (HOST_LINES,)),

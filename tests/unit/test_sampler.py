@@ -21,7 +21,7 @@ from hdbkit.execution import host_counters
 from hdbkit.execution import sampler as sampler_module
 from hdbkit.execution.load_hosts import ClientFiles
 from hdbkit.execution.sampler import WINDOW_EDGES, Replicas, Sampler
-from hdbkit.execution.table_rows import ROWS, Noted
+from hdbkit.execution.table_rows import Noted
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
 from hdbkit.servers.agent_client import AgentClient
@@ -122,7 +122,7 @@ def test_a_sample_that_the_server_took_itself_has_its_own_time(tmp_path: Path) -
     rows = [[7, "lock", "enq", None, 8, 0, 0.75], [0, "running", None, None, None, 1, 0.75]]
     (tmp_path / columns.WAIT_LINES.name).write_text(json.dumps({"sent_ns": 5_000_000_000, "rows": rows}) + "\n")
     manifest: Any = SimpleNamespace(clock=SimpleNamespace(start_monotonic_ns=1_000_000_000))
-    found = ROWS["waits"](Noted(manifest, tmp_path, [ClientFiles(tmp_path)], {}))
+    found = Noted(manifest, tmp_path, [ClientFiles(tmp_path)], {}).rows("waits")
     assert [(row["t_us"], row["class"], row["blocked_by"]) for row in found] == [
         (3_250_000, "lock", 8),
         (3_250_000, "sampler", -1),

@@ -19,7 +19,6 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from hdbkit.databases._mysqlclient.wire import Call
 
 import hdbkit
 from hdbkit.config import Isolation, Load, Target, TprocCSpec
@@ -40,7 +39,7 @@ KINDS = ["mariadb", "mysql"]
 SLEEPING = b"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'"
 ISOLATION = b"SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')"
 PARTS = b"SELECT COUNT(*) FROM information_schema.PARTITIONS WHERE PARTITION_NAME IS NOT NULL"
-PAUSE = Call.of(b"CALL pause();SELECT 1")
+PAUSE = b"CALL pause();SELECT 1"
 ITEM, HISTORY = TABLES["item"], TABLES["history"]
 WORD = "word-of-ours"
 Sessions = Callable[..., Any]
