@@ -21,6 +21,7 @@ from hdbkit.analysis.statistics.power import POWER
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.looks import decided, verdicts
+from hdbkit.results.finding import Ratio, Verdict
 from hdbkit.run_order import in_turn
 
 SIZE = 8
@@ -36,8 +37,8 @@ MIXED = (0, 0, 0, 0, SMALLEST, -0.03, 0.05, 0.1)
 class Ended:
     """A simulated sweep at its end: its verdicts and main effects, its blocks, and how many runs it took."""
 
-    verdicts: pd.DataFrame
-    effects: pd.DataFrame
+    verdicts: list[Ratio]
+    effects: list[Ratio]
     blocks: int
     runs: int
 
@@ -54,7 +55,7 @@ def swept(effects: Sequence[float], timed: Floats, scale: Floats, seed: int) -> 
                 log = timed[len(rows)] * scale[one] + np.log1p(effects[one]) - DRIFT * len(rows) / len(timed)
                 rows.append((len(rows) + 1, block, one, float(log)))
         found = verdicts(_frame(rows), METRIC, SPENDING.level, decided_after, SMALLEST)
-        if not (found["verdict"] == "undecided").any():
+        if all(ratio.verdict is not Verdict.UNDECIDED for ratio in found):
             break
         decided_after |= {cell: look for cell in decided(found) if cell not in decided_after}
         begun = look
@@ -70,23 +71,22 @@ def _frame(rows: Sequence[tuple[int, int, int, float]]) -> pd.DataFrame:
     return frame.assign(virtual_users=1, **measured, **values)
 
 
-def is_false(found: pd.DataFrame, effects: Sequence[float]) -> bool:
+def is_false(found: Sequence[Ratio], effects: Sequence[float]) -> bool:
     """Whether a verdict is wrong: equal ones different, the wrong direction, or equivalent in spite of the limit."""
-    rows = zip(found["configuration"], found["verdict"], found["equivalent"], strict=True)
     return any(
-        (verdict == "faster" and effects[one] <= 0)
-        or (verdict == "slower" and effects[one] >= 0)
-        or (bool(alike) and abs(effects[one]) >= SMALLEST)
-        for one, verdict, alike in rows
+        (ratio.verdict is Verdict.FASTER and true <= 0)
+        or (ratio.verdict is Verdict.SLOWER and true >= 0)
+        or (ratio.equivalent and abs(true) >= SMALLEST)
+        for ratio, true in zip(found, effects, strict=True)
     )
 
 
-def misses(averaged: pd.DataFrame, effects: Sequence[float]) -> bool:
+def misses(averaged: Sequence[Ratio], effects: Sequence[float]) -> bool:
     """Whether the interval of a setting's main effect misses the true one."""
     logs = np.log1p(np.array(effects)).reshape(2, 2, 2)  # the last axis is the first bit
     true = [float(np.exp(np.diff(logs, axis=2 - bit).mean())) for bit in range(len(SETTINGS))]
-    rows = zip(averaged["low"], true, averaged["high"], strict=True)
-    return any(not low <= ratio <= high for low, ratio, high in rows)
+    ends = (effect.interval for effect in averaged)
+    return any(not low <= ratio <= high for (low, high), ratio in zip(ends, true, strict=True))
 
 
 def dropping(what: str, effects: Sequence[float], noise: float, sweeps: int, noisy: float = 1.0) -> None:

@@ -229,11 +229,11 @@ def compare_with_judge(sweeps: Sweeps, some: int = 20) -> None:
     for place, (its_low, its_high) in enumerate(zip(low, high, strict=True)):
         one = sweeps[place : place + 1]
         rows = units(as_runs(one.by_run), as_runs(one), METRIC) if sweeps.length else as_runs(one)
-        judged = judge(rows, METRIC).iloc[1:]
+        judged = judge(rows, METRIC)[1:]
         alike = within(*(one[place] for one in intervals(sweeps[:some], 0.9)))
         if not (
-            np.allclose(np.log(judged[["low", "high"]]).T, [its_low, its_high], atol=1e-7)
-            and alike.tolist() == judged["equivalent"].tolist()
+            np.allclose(np.log([ratio.interval for ratio in judged]).T, [its_low, its_high], atol=1e-7)
+            and alike.tolist() == [ratio.equivalent for ratio in judged]
         ):
             raise RuntimeError("the simulation judges otherwise than hdbkit.analysis.sweep.verdicts")
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 
 from hdbkit.config.metric import Better, Measure, Metric
+from hdbkit.results.finding import Ratio, Verdict
 
 RATE = Metric(name="TPS", title="operations per second", unit="TPS")
 TIME = Metric(
@@ -60,3 +63,21 @@ def failed(runs: pd.DataFrame, lost: pd.Series) -> pd.DataFrame:
     changed.loc[lost, "status"] = "failed"
     changed.loc[lost, "metric_value"] = np.nan
     return changed
+
+
+def ratio_of(ratios: Iterable[Ratio], configuration: int, virtual_users: int = 4) -> Ratio:
+    """The ratio of a configuration at a count of virtual users."""
+    return next(
+        ratio for ratio in ratios if (ratio.configuration, ratio.virtual_users) == (configuration, virtual_users)
+    )
+
+
+def verdicts_of(ratios: Iterable[Ratio]) -> list[Verdict]:
+    """The verdict of each."""
+    return [ratio.verdict for ratio in ratios]
+
+
+def covers(ratio: Ratio, true: float) -> bool:
+    """Whether the interval has the true ratio inside."""
+    low, high = ratio.interval
+    return low < true < high

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,15 +12,13 @@ from hdbkit.analysis.comparison.by_operation import compared_by_operation, compa
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import compared
 from hdbkit.analysis.sweep.operations import operation_verdicts
-from hdbkit.analysis.sweep.slices import changes
-from hdbkit.charts.operation_charts import ratios
-from hdbkit.cli.found import _with_intervals
+from hdbkit.charts.forest import forest
+from hdbkit.charts.operation_charts import ratio_chart
 from hdbkit.config.metric import Metric
-from hdbkit.report.ratio_tables import operation_tables
-from hdbkit.results.finding import Ratio
+from hdbkit.report.ratio_tables import figures_table, operation_tables
+from hdbkit.results.finding import Finding, Of, Ratio
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.writer import operations_table
-from tests.unit.sweeps import RATE, TIME, synthetic_runs
+from tests.unit.sweeps import RATE, TIME, covers, synthetic_runs, verdicts_of
 from tests.unit.synthetic import figures, operation
 
 QUERIES = [f"q{number:02d}" for number in range(1, 23)]
@@ -50,18 +50,22 @@ def in_turn(blocks: int = 8) -> pd.DataFrame:
     return runs.assign(session="a 0", virtual_users=1, metric_value=1.0, is_new=runs["side"] == NEW)
 
 
-def by_operation(runs: pd.DataFrame, known: list[Manifest], smallest_effect: float = 0.02) -> pd.DataFrame:
+def by_operation(runs: pd.DataFrame, known: list[Manifest], smallest_effect: float = 0.02) -> list[Ratio]:
     return compared_by_operation(runs, known, TIME, compared(runs, TIME, smallest_effect))
+
+
+def of_operations(ratios: Iterable[Ratio]) -> dict[str, Ratio]:
+    return {ratio.figure: ratio for ratio in ratios}
 
 
 def test_a_sweep_finds_the_operations_that_differ() -> None:
     runs = sweep()
     found = operation_verdicts(runs, manifests(runs, {"q05": 1.5, "q07": 0.7}), TIME, smallest_effect=0.15)
-    others = found[found["verdict"] != "baseline"].set_index("operation")
-    assert others["verdict"].drop(["q05", "q07"]).eq("equivalent").all()
-    assert others.loc[["q05", "q07"], "verdict"].tolist() == ["slower", "faster"]
-    assert others.loc["q05", "ratio"] == pytest.approx(1 / 1.5, rel=0.05)
-    assert others.loc["q05", "metric_value"] == pytest.approx(0.75, rel=0.05), "in seconds"
+    others = of_operations(ratio for ratio in found if ratio.verdict != "baseline")
+    slower = others["q05"]
+    assert (slower.ratio, slower.value) == (pytest.approx(1 / 1.5, rel=0.05), pytest.approx(0.75, rel=0.05))
+    assert verdicts_of([others.pop("q05"), others.pop("q07")]) == ["slower", "faster"]
+    assert verdicts_of(others.values()) == ["equivalent"] * 20
     (table,) = operation_tables(found, TIME)
     row = next(row for row in table.rows if row[0] == "q05")
     assert row[1].endswith(" s") and row[2].startswith("+")
@@ -70,13 +74,13 @@ def test_a_sweep_finds_the_operations_that_differ() -> None:
 def test_a_comparison_finds_the_operations_that_differ() -> None:
     runs = in_turn()
     found = by_operation(runs, manifests(runs, {"q05": 1.5, "q07": 0.7}), 0.15)
-    verdicts = found.set_index("operation")["verdict"]
-    assert verdicts[["q05", "q07"]].tolist() == ["slower", "faster"]
-    assert verdicts.drop(["q05", "q07"]).eq("equivalent").all()
-    row = found.set_index("operation").loc["q05"]
-    assert (row["base"], row["new"]) == (pytest.approx(0.5, rel=0.05), pytest.approx(0.75, rel=0.05))
-    assert "95 % interval" in row["sentence"]
-    assert len(operations_table(found, TIME)[0].rows) == 22
+    each = of_operations(found)
+    slower = each["q05"]
+    assert (slower.base, slower.value) == (pytest.approx(0.5, rel=0.05), pytest.approx(0.75, rel=0.05))
+    assert "95 % interval" in slower.sentence
+    assert verdicts_of([each.pop("q05"), each.pop("q07")]) == ["slower", "faster"]
+    assert verdicts_of(each.values()) == ["equivalent"] * 20
+    assert len(operation_tables(found, TIME)[0].rows) == 22
 
 
 @pytest.mark.parametrize("metric", [RATE, TIME])
@@ -85,13 +89,14 @@ def test_the_change_of_an_operation_is_that_of_its_time_whatever_the_metric_is(m
     runs = in_turn().assign(metric_value=1.0)
     known = [one.model_copy(update={"metric": metric}) for one in manifests(runs, {"q05": 1.5, "q07": 0.7})]
     found = compared_by_operation(runs, known, metric, compared(runs, metric))
-    (table,) = operations_table(found, metric)
-    shown = {row[0]: row[3:] for row in table.rows}
-    for name, sign, verdict in (("q05", "+", "slower"), ("q07", "-", "faster")):
-        change, interval, stated = shown[name]
-        assert change.startswith(sign) and interval.startswith(sign) and stated == verdict
-    overall = pd.DataFrame([{"group": "new", "ratio": 1.0, "low": 0.9, "high": 1.1, "verdict": "undecided"}])
-    chart = ratios(found.assign(group="new"), overall, "base", "query", metric, 0.02)
+    (table,) = operation_tables(found, metric)
+    place = {row[0]: at for at, row in enumerate(table.rows)}
+    for name, sign, verdict, look in (("q05", "+", "slower", "n bad"), ("q07", "-", "faster", "n good")):
+        change, interval = table.rows[place[name]][2].removesuffix(")").split(" (")
+        assert change.startswith(sign) and interval.startswith(sign)
+        assert (table.look(place[name], 2), of_operations(found)[name].verdict) == (look, verdict)
+    overall = compared(runs, metric).ratio
+    chart = ratio_chart(found, [overall], "base", "query", metric, 0.02)
     assert "q05 +5" in chart.alternative or "q05 +4" in chart.alternative
     assert any(text.startswith("q07: -") for text in chart.figure.data[0].text)
 
@@ -104,7 +109,7 @@ def test_the_verdicts_on_all_operations_hold_together(kind: str) -> None:
         runs = sweep(6, seed) if kind == "sweep" else in_turn(6)
         known = manifests(runs, {}, seed=seed)
         judged = operation_verdicts(runs, known, TIME) if kind == "sweep" else by_operation(runs, known)
-        false += bool(judged["verdict"].isin(["faster", "slower"]).any())
+        false += any(ratio.verdict.differs for ratio in judged)
     assert false <= 2  # without a correction 4 of 6
 
 
@@ -114,16 +119,19 @@ def test_an_operation_that_one_side_never_completed_is_undecided() -> None:
     for one in known:
         if one.run_id.startswith(NEW):
             one.measured.operations["q03"] = operation(mean_us=None)
-    found = by_operation(runs, known).set_index("operation")
-    assert found.loc["q03", "verdict"] == "undecided"
-    assert found.loc["q03", "sentence"] == "undecided: no run of new completed q03"
-    assert found.drop("q03")["ratio"].notna().all()
-    assert operations_table(found.reset_index(), TIME)[0].rows[2][2:] == ["\N{EN DASH}", "", "", "undecided"]
+    found = by_operation(runs, known)
+    assert operation_tables(found, TIME)[0].rows[2][2:] == ["\N{EN DASH}"]
+    each = of_operations(found)
+    lacking = each.pop("q03")
+    assert (lacking.verdict, lacking.ratio, lacking.value) == ("undecided", None, None)
+    assert lacking.base is not None
+    assert lacking.sentence == "undecided: no run of new completed q03"
+    assert None not in [ratio.ratio for ratio in each.values()]
 
 
 def test_a_sweep_by_a_rate_has_no_verdicts_on_operations() -> None:
     runs = sweep()
-    assert operation_verdicts(runs, manifests(runs, {}), RATE).empty
+    assert operation_verdicts(runs, manifests(runs, {}), RATE) == []
 
 
 QUANTILES = {f"{name} {quantile}": noise for name in "abcde" for quantile, noise in (("p50", 0.01), ("p99", 0.08))}
@@ -145,11 +153,14 @@ def test_the_intervals_of_latencies_hold_together_and_are_changes_of_times() -> 
     for seed in range(40):
         runs = in_turn(6)
         found = compared_quantiles(runs, latencies(runs, 1.25, seed), compared(runs, RATE))
-        assert list(found.index) == list(QUANTILES)
-        covered += bool((found["low"] < 0.25).all() and (found["high"] > 0.25).all())
+        assert [f"{ratio.figure} {ratio.quantile}" for ratio in found] == list(QUANTILES)
+        covered += all(covers(ratio, 1 / 1.25) for ratio in found)
     assert covered >= 36
-    widths = (found["high"] - found["low"]).groupby([name.split()[1] for name in found.index]).median()
-    assert widths["p50"] < 0.5 * widths["p99"]
+    p50, p99 = (
+        np.median([ratio.high - ratio.low for ratio in found if ratio.quantile == quantile])
+        for quantile in ("p50", "p99")
+    )
+    assert p50 < 0.5 * p99
 
 
 def test_a_latency_without_repetition_or_value_has_no_interval() -> None:
@@ -158,24 +169,29 @@ def test_a_latency_without_repetition_or_value_has_no_interval() -> None:
     values.loc[values.index.str.startswith(NEW), "a p99"] = np.nan
     values.loc[values.index[0], "b p99"] = 0.0
     found = compared_quantiles(runs, values, compared(runs, RATE))
-    assert found["low"].isna().sum() == 1
-    assert np.isnan(found.loc["a p99", "high"])
+    assert [(ratio.figure, ratio.quantile) for ratio in found if not ratio.is_known] == [("a", "p99")]
     once = runs.iloc[:2]
-    assert compared_quantiles(once, values, compared(once, RATE))["low"].isna().all()
-    assert compared_quantiles(runs, pd.DataFrame(index=runs["run_id"]), compared(runs, RATE)).empty
+    assert not any(ratio.is_known for ratio in compared_quantiles(once, values, compared(once, RATE)))
+    assert compared_quantiles(runs, pd.DataFrame(index=runs["run_id"]), compared(runs, RATE)) == []
 
 
 def test_an_interval_of_two_noisy_runs_reaches_a_time_of_zero_and_is_not_printed() -> None:
-    row = {"change": 1.0, "low": -1.0, "high": 1e30}
-    latency = pd.DataFrame([row, row | {"low": 0.5, "high": 2.0}], index=["a p50_us", "b p50_us"])
-    found = changes(latency, Ratio(0.5, 0.1, 2.0, "undecided", ""), RATE).set_index("figure")
-    assert found.loc["a p50", ["ratio", "high"]].tolist() == [0.5, np.inf]
-    printed = _with_intervals(latency, 1)
-    assert printed["low"].isna().tolist() == printed["high"].isna().tolist() == [True, False]
+    runs = in_turn(4)
+    overall = compared(runs, RATE)
+    a, b, *_ = compared_quantiles(runs, latencies(runs, 2.0), overall)
+    noisy = a.model_copy(update={"ratio": 0.5, "low": 1e-30, "high": 1e300})
+    finding = Finding(
+        kind="comparison", question="", metric=RATE, cells=(), best=overall.ratio, answer="",
+        ratios=(noisy, b, a.model_copy(update={"of": Of.COUNT})),
+    )  # fmt: skip
+    (table,) = figures_table(finding)
+    assert table.rows[-2][3:] == ["+100.0 %", "too few runs"]
+    assert table.rows[-1][4].startswith("+") and " to +" in table.rows[-1][4]
+    assert forest([noisy, b], 0.02, ["base", "new"]).alternative.endswith("too few runs.")
 
 
 def test_few_blocks_suffice_as_the_noise_of_all_operations_is_judged_together() -> None:
     runs = in_turn(3)
-    found = by_operation(runs, manifests(runs, {"q05": 1.5})).set_index("operation")
-    assert found.loc["q05", "verdict"] == "slower"
-    assert not found.drop("q05")["verdict"].isin(["faster", "slower"]).any()
+    each = of_operations(by_operation(runs, manifests(runs, {"q05": 1.5})))
+    assert each.pop("q05").verdict == "slower"
+    assert not any(ratio.verdict.differs for ratio in each.values())

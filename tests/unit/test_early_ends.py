@@ -18,7 +18,7 @@ from hdbkit.execution.early_end import LEVEL, LOOKS, PARTS, EarlyEnd, Floats, lo
 from hdbkit.plan import Limits, RunPlan
 from hdbkit.results.experiment_folder import ENDED_EARLY
 from hdbkit.results.spool import record_type
-from tests.unit.sweeps import RATE, synthetic_runs
+from tests.unit.sweeps import RATE, ratio_of, synthetic_runs
 from tests.unit.synthetic import write_run
 
 SO_LOW = "ended early after 12 s, at most 55 % of the fastest so far"
@@ -125,13 +125,12 @@ def ended_early() -> pd.DataFrame:
 def test_a_run_that_ended_early_informs_the_search_and_no_verdict() -> None:
     frame = ended_early()
     assert log_ratios(frame, RATE)[4] == pytest.approx(np.log(0.5))
-    verdicts = judge(frame, RATE)
-    row = verdicts.set_index("configuration").loc[4]
-    assert (row["verdict"], row["runs"]) == (ENDED_EARLY, 0)
-    assert np.isnan(row["ratio"])
-    assert row["sentence"].endswith(SO_LOW)
-    assert fastest(verdicts) == [1, 2, 3]
-    assert "memory" in answer(verdicts, RATE) or "flush" in answer(verdicts, RATE)
+    ratios = judge(frame, RATE)
+    low = ratio_of(ratios, 4)
+    assert (low.verdict, low.runs, low.ratio) == (ENDED_EARLY, 0, None)
+    assert low.sentence.endswith(SO_LOW)
+    assert fastest(ratios) == [1, 2, 3]
+    assert "memory" in answer(ratios, RATE) or "flush" in answer(ratios, RATE)
     assert early_ends_note(frame)[0].startswith("2 of 10 runs ended early")
 
 

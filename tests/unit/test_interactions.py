@@ -10,30 +10,33 @@ import scipy
 from hdbkit.analysis.statistics.block_model import BlockModel
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import changed_effects, interactions
-from tests.unit.sweeps import RATE, failed, synthetic_runs
+from hdbkit.results.finding import Ratio
+from tests.unit.sweeps import RATE, covers, failed, synthetic_runs
 
 NAMES = ["flush", "memory"]
 BASELINE = {"flush": "on", "memory": "1GB"}
 
 
-def found(runs: pd.DataFrame) -> pd.DataFrame:
+def found(runs: pd.DataFrame) -> list[Ratio]:
     return interactions(runs, RATE, NAMES, BASELINE)
 
 
 def test_effects_that_multiply_do_not_interact() -> None:
-    row = found(synthetic_runs([1, 1.4, 1.2, 1.4 * 1.2], noise=0.003)).iloc[0]
-    assert (row["verdict"], row["sets"]) == ("no interaction", 1)
-    assert "their effects multiply within 2 %" in row["sentence"]
+    row = found(synthetic_runs([1, 1.4, 1.2, 1.4 * 1.2], noise=0.003))[0]
+    assert (row.verdict, row.runs) == ("no interaction", 1)
+    assert "their effects multiply within 2 %" in row.sentence
 
 
 def test_what_one_setting_takes_from_the_other_is_found() -> None:
-    row = found(synthetic_runs([1, 1.4, 1.2, 1.4 * 1.2 * 0.7])).iloc[0]
-    assert row["verdict"] == "interact"
-    assert row["low"] < 0.7 < row["high"]
-    assert (row["alone"], row["together"]) == pytest.approx((1.4, 0.98), rel=0.02)
-    assert (row["other_alone"], row["other_together"]) == pytest.approx((1.2, 0.84), rel=0.02)
-    assert "% against their effects multiplied" in row["sentence"]
-    assert "together -" in row["sentence"]
+    row = found(synthetic_runs([1, 1.4, 1.2, 1.4 * 1.2 * 0.7]))[0]
+    assert row.verdict == "interact"
+    assert covers(row, 0.7)
+    beside = row.interaction
+    assert beside is not None
+    assert (beside.alone, beside.together) == pytest.approx((1.4, 0.98), rel=0.02)
+    assert (beside.other_alone, beside.other_together) == pytest.approx((1.2, 0.84), rel=0.02)
+    assert "% against their effects multiplied" in row.sentence
+    assert "together -" in row.sentence
 
 
 def test_two_by_two_is_the_mean_over_blocks_with_the_noise_of_its_four_cells() -> None:
@@ -43,8 +46,8 @@ def test_two_by_two_is_the_mean_over_blocks_with_the_noise_of_its_four_cells() -
     df = model.estimate(np.array([1, -1, -1, 1])).df
     half = scipy.stats.t.isf(0.025, df) * np.sqrt(model.variances.sum() / 4)
     middle = (logs[:, 3] - logs[:, 2] - logs[:, 1] + logs[:, 0]).mean()
-    row = found(runs).iloc[0]
-    assert (row["low"], row["high"]) == pytest.approx((np.exp(middle - half), np.exp(middle + half)), rel=1e-3)
+    row = found(runs)[0]
+    assert (row.low, row.high) == pytest.approx((np.exp(middle - half), np.exp(middle + half)), rel=1e-3)
 
 
 def test_the_intervals_hold_together_over_all_pairs_and_counts() -> None:
@@ -54,9 +57,9 @@ def test_the_intervals_hold_together_over_all_pairs_and_counts() -> None:
     for seed in range(60):
         runs = synthetic_runs([1.0] * 9, blocks=3, noise=0.03, virtual_users=(2, 8), seed=seed)
         runs[["flush", "memory"]] = [grid[one] for one in runs["configuration"]]
-        table = found(runs)
-        assert len(table) == 4
-        held += bool(((table["low"] < 1) & (table["high"] > 1)).all())
+        ratios = found(runs)
+        assert len(ratios) == 4
+        held += all(covers(ratio, 1) for ratio in ratios)
     assert held >= 54
 
 
@@ -76,10 +79,8 @@ def test_a_main_effect_that_holds_everywhere_is_left_alone(together: float) -> N
 
 
 def test_one_block_and_a_lost_corner_give_no_interval_and_no_row() -> None:
-    assert (
-        found(synthetic_runs([1, 1.4, 1.2, 1.7], blocks=1))
-        .iloc[0]["sentence"]
-        .endswith("too few runs to estimate the noise")
-    )
+    (row,) = found(synthetic_runs([1, 1.4, 1.2, 1.7], blocks=1))
+    assert row.sentence.endswith("too few runs to estimate the noise")
+    assert not row.is_known
     runs = synthetic_runs([1, 1.4, 1.2, 1.7])
-    assert found(failed(runs, runs["configuration"] == 3)).empty
+    assert found(failed(runs, runs["configuration"] == 3)) == []

@@ -9,6 +9,7 @@ import pandas as pd
 
 from hdbkit.analysis.sweep.latencies import latency_verdicts
 from hdbkit.report.ratio_tables import latency_table
+from hdbkit.results.finding import Ratio
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import RunResult
 from tests.unit.sweeps import synthetic_runs
@@ -33,15 +34,21 @@ def of_operations(lines: dict[str, dict[str, Any]]) -> RunResult:
     return figures(1.0, operations={name: operation(**line) for name, line in lines.items()})
 
 
+def of_first(ratios: list[Ratio]) -> dict[tuple[str, str], Ratio]:
+    """The ratios of configuration 1, by operation and percentile."""
+    return {(ratio.figure, ratio.quantile): ratio for ratio in ratios if ratio.configuration == 1}
+
+
 def test_the_percentile_that_differs_is_found_and_the_others_are_not() -> None:
     runs = synthetic_runs([1, 1], blocks=8)
     found = latency_verdicts(runs, measured(runs, slower=1.5), smallest_effect=0.1)
-    compared = found[found["verdict"] != "baseline"].set_index(["operation", "percentile"])
-    assert compared.loc[("write", "p99"), "verdict"] == "slower"
-    assert 5 < compared.loc[("write", "p99"), "metric_value"] < 9
-    others = compared.drop(("write", "p99"))
-    assert others["equivalent"].all()
-    assert "% higher than with the baseline (95 % interval" in compared.loc[("write", "p99"), "sentence"]
+    compared = of_first(found)
+    differs = compared.pop(("write", "p99"))
+    assert differs.verdict == "slower"
+    assert 5 < differs.value < 9
+    assert len(compared) == 3
+    assert all(ratio.equivalent for ratio in compared.values())
+    assert "% higher than with the baseline (95 % interval" in differs.sentence
 
 
 def test_with_more_operations_each_interval_is_wider_as_all_hold_together() -> None:
@@ -55,8 +62,8 @@ def test_with_more_operations_each_interval_is_wider_as_all_hold_together() -> N
             Manifest.model_construct(run_id=str(run_id), result=of_operations(dict.fromkeys(names, one)))
             for run_id, one in zip(runs["run_id"], figures, strict=True)
         ]
-        found = latency_verdicts(runs, manifests).set_index(["configuration", "operation", "percentile"])
-        return float(np.log(found["high"] / found["low"]).loc[(1, "a", "p95")])
+        low, high = of_first(latency_verdicts(runs, manifests))["a", "p95"].interval
+        return float(np.log(high / low))
 
     assert width("abcde") > 1.2 * width("a")
 
@@ -71,10 +78,8 @@ def test_in_an_open_loop_response_times_are_judged() -> None:
         }))
         for run_id, lines in service.items()
     ]  # fmt: skip
-    found = latency_verdicts(runs, manifests, smallest_effect=0.1).set_index(
-        ["configuration", "operation", "percentile"]
-    )
-    assert found.loc[(1, "write", "p99"), "verdict"] == "slower"
+    found = of_first(latency_verdicts(runs, manifests, smallest_effect=0.1))
+    assert found["write", "p99"].verdict == "slower"
 
 
 def test_a_percentile_that_a_run_does_not_know_is_left_out() -> None:
@@ -85,9 +90,9 @@ def test_a_percentile_that_a_run_does_not_know_is_left_out() -> None:
         run_id=manifests[0].run_id, result=figures(1.0, operations={"write": line})
     )
     found = latency_verdicts(runs, manifests)
-    assert set(zip(found["operation"], found["percentile"], strict=True)) == {("write", "p95")}
-    assert latency_verdicts(runs, []).empty
-    assert latency_table(latency_verdicts(runs, [])) == []
+    assert {(ratio.figure, ratio.quantile) for ratio in found} == {("write", "p95")}
+    assert latency_verdicts(runs, []) == []
+    assert latency_table([]) == []
 
 
 def test_the_table_lists_what_differs_and_counts_the_rest() -> None:

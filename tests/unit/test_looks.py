@@ -12,8 +12,8 @@ from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.looks import decided, decided_note, verdicts
 from hdbkit.analysis.sweep.verdicts import fastest, judge
 from hdbkit.config import SweepSpec, Target
-from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep, with_winners, without_decided
-from tests.unit.sweeps import RATE, synthetic_runs
+from hdbkit.experiment.sweep import SweepPlan, plan_sweep, with_winners, without_decided
+from tests.unit.sweeps import RATE, ratio_of, synthetic_runs, verdicts_of
 
 LEVEL = Spending(8, (4, 8)).level
 LARGE = {(4, 1): 4}
@@ -25,18 +25,15 @@ def dropped(ratios: list[float], noise: float = 0.01, virtual_users: tuple[int, 
     return runs[(runs["configuration"] != 1) | (runs["block"] <= 4)]
 
 
-def row(found: pd.DataFrame, configuration: int) -> pd.Series:
-    return found[found["configuration"] == configuration].iloc[0]
-
-
 def test_the_interval_of_a_decided_comparison_is_that_of_its_look() -> None:
     runs = dropped([1, 1.2, 1.01, 1])
     found = verdicts(runs, RATE, LEVEL, LARGE)
-    then = row(judge(runs[runs["block"] <= 4], RATE, level=LEVEL(4)), 1)
-    names = ["ratio", "low", "high", "verdict"]
-    assert row(found, 1)[names].tolist() == then[names].tolist()
-    assert row(found, 1)["sentence"] == f"{then['sentence']}; decided after 4 blocks"
-    assert found["decided_after"].fillna(0).tolist() == [0, 4, 0, 0]
+    then = ratio_of(judge(runs[runs["block"] <= 4], RATE, level=LEVEL(4)), 1)
+    now = ratio_of(found, 1)
+    assert (now.ratio, now.interval, now.verdict) == (then.ratio, then.interval, then.verdict)
+    assert now.sentence == f"{then.sentence}; decided after 4 blocks"
+    assert now.words == "faster after 4 blocks"
+    assert [ratio.decided_after for ratio in found] == [None, 4, None, None]
     assert decided_note(found) == [
         "1 comparison decided early and not run again (1 after 4 blocks): their intervals are those of these looks"
     ]
@@ -48,7 +45,7 @@ def test_the_others_are_judged_as_strictly_as_if_all_were_still_run() -> None:
     runs = whole[(whole["configuration"] != 1) | (whole["block"] <= 4)]
     apart, together = (judge(one, RATE, level=LEVEL(8)) for one in (whole, runs[runs["configuration"] != 1]))
     found = verdicts(runs, RATE, LEVEL, LARGE)
-    width = [np.log(row(one, 3)["high"] / row(one, 3)["low"]) for one in (apart, found, together)]
+    width = [np.log(ratio.high / ratio.low) for ratio in (ratio_of(one, 3) for one in (apart, found, together))]
     assert width[1] == pytest.approx(width[0], rel=0.1)
     assert width[1] > width[2], "a family that shrinks forgets why it is smaller"
 
@@ -57,18 +54,18 @@ def test_effects_and_the_fastest_come_from_unequal_numbers_of_runs() -> None:
     runs = dropped([1, 1.2, 1.1, 1.32], noise=0.005)
     assert fastest(verdicts(runs, RATE, LEVEL, LARGE)) == [3, 1, 2]
     effects = main_effects(runs, RATE, ["flush", "memory"], {"flush": "on", "memory": "1GB"})
-    assert effects["ratio"].tolist() == pytest.approx([1.2, 1.1], abs=0.02)
+    assert [effect.ratio for effect in effects] == pytest.approx([1.2, 1.1], abs=0.02)
     found = verdicts(runs, RATE, LEVEL, LARGE)
-    assert found.loc[found["may_be_best"], "configuration"].tolist() == [3]
+    assert [ratio.configuration for ratio in found if ratio.may_be_best] == [3]
 
 
 def test_an_equivalence_by_two_one_sided_tests_needs_no_narrower_interval() -> None:
     """The whole interval reaches beyond 2 %, that at twice the error rate does not."""
     outside = 0
     for seed in range(40):
-        found = row(judge(synthetic_runs([1, 1], blocks=6, noise=0.0135, seed=seed), RATE), 1)
-        if found["verdict"] == "equivalent" and not (found["low"] >= 0.98 and found["high"] <= 1.02):
-            assert "(90 % interval " in found["sentence"]
+        found = ratio_of(judge(synthetic_runs([1, 1], blocks=6, noise=0.0135, seed=seed), RATE), 1)
+        if found.verdict == "equivalent" and not (found.low >= 0.98 and found.high <= 1.02):
+            assert "(90 % interval " in found.sentence
             outside += 1
     assert outside
 
@@ -111,7 +108,7 @@ def test_what_is_decided_is_neither_undecided_nor_failed() -> None:
     runs.loc[(runs["configuration"] == 3) & (runs["block"] > 2), "status"] = "failed"
     runs.loc[runs["configuration"] == 3, "metric_value"] *= np.where(runs["block"] % 2, 1, 1.1)[runs.index % 4 == 3]
     found = verdicts(runs, RATE, LEVEL, {})
-    assert found["verdict"].tolist() == ["baseline", "faster", "equivalent", "undecided"]
+    assert verdicts_of(found) == ["baseline", "faster", "equivalent", "undecided"]
     assert decided(found) == [(4, 1), (4, 2)]
 
 

@@ -7,8 +7,20 @@ import pandas as pd
 import pytest
 
 from hdbkit.charts.marks import Limits, ratio_axis
-from hdbkit.charts.operation_charts import profile, ratios
+from hdbkit.charts.operation_charts import profile, ratio_chart
+from hdbkit.results.finding import Of, Ratio, Verdict
 from tests.unit.sweeps import TIME
+
+
+def of(
+    figure: str, ratio: float, low: float | None, high: float | None, verdict: Verdict = Verdict.UNDECIDED
+) -> Ratio:
+    """The ratio of ``new`` by the metric or an operation."""
+    kind = Of.METRIC if figure == TIME.name else Of.OPERATION
+    return Ratio(
+        of=kind, figure=figure, label="new", against="base", virtual_users=None,
+        ratio=ratio, low=low, high=high, verdict=verdict,
+    )  # fmt: skip
 
 
 def test_bars_of_groups_stand_side_by_side_at_their_geometric_means() -> None:
@@ -30,12 +42,8 @@ def test_an_operation_that_a_group_never_completed_has_no_bar() -> None:
 
 
 def test_ratios_are_those_of_the_table_and_the_metric_is_on_top() -> None:
-    found = pd.DataFrame(
-        {"group": "new", "operation": ["q01", "q02"], "ratio": [2.0, 0.5], "low": [1.6, np.nan],
-         "high": [2.5, np.nan], "verdict": ["faster", "undecided"]}
-    )  # fmt: skip
-    overall = pd.DataFrame([{"group": "new", "ratio": 1.0, "low": 0.8, "high": 1.25, "verdict": "undecided"}])
-    chart = ratios(found, overall, "base", "query", TIME, 0.02)
+    found = [of("q01", 2.0, 1.6, 2.5, Verdict.FASTER), of("q02", 0.5, None, None)]
+    chart = ratio_chart(found, [of(TIME.name, 1.0, 0.8, 1.25)], "base", "query", TIME, 0.02)
     (marks,) = chart.figure.data
     assert list(marks.x) == chart.table["ratio"].tolist() == [1.0, 2.0, 0.5] and list(marks.y) == [2, 1, 0]
     assert list(marks.error_x.arrayminus) == pytest.approx([0.2, 0.4, 0])
@@ -47,14 +55,9 @@ def test_ratios_are_those_of_the_table_and_the_metric_is_on_top() -> None:
 
 def test_intervals_of_few_runs_leave_the_ratios_apart() -> None:
     """The domain is of the data; an interval is clipped at an arrow, and one that says nothing is not drawn."""
-    found = pd.DataFrame(
-        [
-            {"group": "new", "operation": "q01", "ratio": 4.0, "low": 1e-20, "high": 1e20, "verdict": "undecided"},
-            {"group": "new", "operation": "q02", "ratio": 0.5, "low": 0.4, "high": 30.0, "verdict": "undecided"},
-        ]
-    )
-    overall = pd.DataFrame([{"group": "new", "ratio": 1.4, "low": 1.2, "high": 1.6, "verdict": "faster"}])
-    chart = ratios(found, overall, "base", "query", TIME, 0.02)
+    found = [of("q01", 4.0, 1e-20, 1e20), of("q02", 0.5, 0.4, 30.0)]
+    overall = of(TIME.name, 1.4, 1.2, 1.6, Verdict.FASTER)
+    chart = ratio_chart(found, [overall], "base", "query", TIME, 0.02)
     (marks,) = chart.figure.data
     assert [10**end for end in chart.figure.layout.xaxis.range] == pytest.approx([0.4, 50], rel=0.2)
     assert marks.text[1] == "q01: -75.0 % (too few runs)" and marks.error_x.array[1] == 0

@@ -13,9 +13,11 @@ import pytest
 from hdbkit import api
 from hdbkit.analysis.comparison.gate import gate
 from hdbkit.analysis.comparison.sides import compared
+from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Event, ServerFacts, Status
 from tests.conftest import HdbkitCommand
+from tests.unit.sweeps import covers, synthetic_runs
 from tests.unit.synthetic import METRIC, SETTINGS, figures, write_run
 
 USERS = (1, 4)
@@ -105,13 +107,13 @@ def test_compare_exits_1_on_a_regression_and_strictly_also_when_undecided(root: 
     assert command("compare", "fast", "slow", "--fail-below", "-20%", "--strict").code == 1
     reported = command("compare", "fast", "slow", "--fail-below", "-20%", "--json").json
     assert reported["gate"]["verdict"] == "undecided"
-    assert [row["virtual_users"] for row in reported["comparisons"]] == [1, 4]
-    assert reported["metric"] == {"name": "NOPM", "unit": "NOPM", "better": "higher"}
-    assert {row["figure"]: row["change"] for row in reported["table"]}["metric_value"] == pytest.approx(
-        -0.2, abs=0.02
-    )
+    assert [row["virtual_users"] for row in reported["ratios"] if row["of"] == "metric"] == [1, 4]
+    assert {key: reported["metric"][key] for key in ("name", "unit", "better")} == {
+        "name": "NOPM", "unit": "NOPM", "better": "higher",
+    }  # fmt: skip
+    assert (reported["best"]["ratio"], reported["best"]["virtual_users"]) == (pytest.approx(0.8, abs=0.02), None)
     history = command("history", "nightly", "--json").json
-    assert (history["profile"], history["metric"]["better"]) == ("nightly", "higher")
+    assert (history["more"]["profile"], history["metric"]["better"]) == ("nightly", "higher")
 
 
 @pytest.mark.parametrize("limit", ["100%", "nan", "2%", "-100%", "-2", "two"])
@@ -149,8 +151,9 @@ def sides(ratio: float, sessions: int = 4, noise: float = 0.01, seed: int = 1) -
 def test_the_intervals_of_all_counts_hold_together() -> None:
     held = 0
     for seed in range(80):
-        found = compared(sides(0.97, seed=seed), METRIC).by_users
-        held += bool(((found["low"] < 0.97) & (found["high"] > 0.97)).all())
+        ratios = compared(sides(0.97, seed=seed), METRIC).by_users
+        assert [ratio.virtual_users for ratio in ratios] == [1, 4, 16]
+        held += all(covers(ratio, 0.97) for ratio in ratios)
     assert held >= 71
 
 
@@ -167,11 +170,12 @@ def test_at_the_limit_itself_the_gate_seldom_fails() -> None:
         (0.90, 0.97, "fell", True, True),
         (0.90, 0.99, "undecided", False, True),
         (0.985, 0.99, "held", False, False),
-        (np.nan, np.nan, "undecided", False, True),
+        (None, None, "undecided", False, True),
     ],
 )
 def test_the_gate_goes_by_the_whole_interval(
-    low: float, high: float, verdict: str, fails: bool, strictly: bool
+    low: float | None, high: float | None, verdict: str, fails: bool, strictly: bool
 ) -> None:
-    found = gate(pd.DataFrame([{"virtual_users": 4, "ratio": 0.95, "low": low, "high": high}]), METRIC, -0.02)
+    (ratio,) = judge(synthetic_runs([1], blocks=1), METRIC)
+    found = gate([ratio.model_copy(update={"ratio": 0.95, "low": low, "high": high})], METRIC, -0.02)
     assert (found.verdict, found.fails(), found.fails(strict=True)) == (verdict, fails, strictly)

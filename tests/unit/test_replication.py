@@ -159,7 +159,7 @@ def test_without_replication_it_is_undecided_and_the_sentence_names_the_command(
     values = runs(*order).assign(metric_value=lambda one: 100.0 + one["score"])
     found = compared(values, METRIC, again=AGAIN)
     assert (found.design.unit, found.ratio.verdict) == (Unit.NONE, "undecided")
-    assert np.isnan(found.ratio.low)
+    assert not found.ratio.is_known
     assert why in found.ratio.sentence
     assert f"{COMMAND} --blocks " in found.ratio.sentence
 

@@ -9,14 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hdbkit.analysis.comparison.by_operation import compared_quantiles
+from hdbkit.analysis.comparison.replication import BASE, NEW
+from hdbkit.analysis.comparison.sides import compared
 from hdbkit.analysis.run.quantiles import latency_bands
 from hdbkit.analysis.run.records import Window
 from hdbkit.analysis.sweep.response import numeric, response_to
-from hdbkit.analysis.sweep.slices import changes
 from hdbkit.analysis.sweep.trade_off import efficient
 from hdbkit.charts.forest import forest
 from hdbkit.charts.setting_charts import response_curve
-from hdbkit.results.finding import Ratio
 from tests.unit.synthetic import METRIC, write_run
 
 
@@ -68,16 +69,21 @@ def test_the_bands_of_a_run_hold_each_of_its_operations(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "judged"), [(1.1, 1.3, "better"), (0.9, 1.3, "not shown"), (0.7, 0.9, "worse")]
+    ("new", "judged"), [(1200.0, "better"), (1000.0, "not shown"), (800.0, "worse")]
 )
-def test_a_change_is_judged_by_its_interval_and_direction(low: float, high: float, judged: str) -> None:
-    rows = {"new_order p95_us": (0.5, 0.4, 0.6), "payment p99_us": (0.5, math.nan, math.nan), "engine_tpm": (1, 1, 1)}
-    figures = pd.DataFrame.from_dict(
-        {name: (1.0, change, change - 1, lower - 1, upper - 1) for name, (change, lower, upper) in rows.items()},
-        orient="index", columns=["base", "new", "change", "low", "high"],
-    )  # fmt: skip
-    found = changes(figures, Ratio((low + high) / 2, low, high, "", ""), METRIC)
-    assert found["figure"].tolist() == ["NOPM", "new_order p95"]
-    assert found["judged"].tolist() == [judged, "better"]
-    assert found["ratio"][1] == pytest.approx(2), "a latency that is halved is twice as good"
-    assert len(forest(found, 0.02, ["a", "b"]).table) == 2
+def test_a_change_is_judged_by_its_interval_and_direction(new: float, judged: str) -> None:
+    rows = [
+        (f"{side}-{block}", side, (new if side == NEW else 1000.0) * (1 + 0.01 * (-1) ** block))
+        for block in range(4)
+        for side in ((BASE, NEW), (NEW, BASE))[block % 2]
+    ]
+    runs = pd.DataFrame(rows, columns=["run_id", "side", "metric_value"]).assign(session="one", virtual_users=1)
+    values = runs["metric_value"] * [1 + 0.002 * (at % 3) for at in range(len(runs))]
+    runs["metric_value"] = values
+    halved = np.where(runs["side"] == NEW, 500.0, 1000.0) * values.rank().map(lambda rank: 1 + 0.001 * rank)
+    latencies_us = pd.DataFrame({"new_order p95_us": halved.to_numpy()}, index=runs["run_id"])
+    overall = compared(runs, METRIC)
+    chart = forest([overall.ratio, *compared_quantiles(runs, latencies_us, overall)], 0.02, ["a", "b"])
+    assert chart.table["figure"].tolist() == ["NOPM", "new_order p95"]
+    assert chart.table["judged"].tolist() == [judged, "better"]
+    assert chart.table["ratio"][1] == pytest.approx(2, rel=0.02), "a latency that is halved is twice as good"

@@ -13,17 +13,13 @@ from hdbkit.analysis.sweep.answers import answer, candidates_note, winner_answer
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.analysis.sweep.winners import winners
-from tests.unit.sweeps import RATE, failed, synthetic_runs
-
-
-def verdict(judged: pd.DataFrame, configuration: int, virtual_users: int = 4) -> pd.Series:
-    chosen = (judged["configuration"] == configuration) & (judged["virtual_users"] == virtual_users)
-    return judged[chosen].iloc[0]
+from hdbkit.results.finding import Needed
+from tests.unit.sweeps import RATE, covers, failed, ratio_of, synthetic_runs, verdicts_of
 
 
 def test_two_percent_at_one_percent_noise_is_mostly_found_with_8_blocks() -> None:
     found = sum(
-        verdict(judge(synthetic_runs([1, 1.02], blocks=8, seed=seed), RATE), 1)["verdict"] == "faster"
+        ratio_of(judge(synthetic_runs([1, 1.02], blocks=8, seed=seed), RATE), 1).verdict == "faster"
         for seed in range(50)
     )
     assert found >= 40
@@ -35,9 +31,7 @@ def test_intervals_hold_together_in_95_percent_of_sweeps_over_all_virtual_users(
     held = 0
     for seed in range(100):
         judged = judge(synthetic_runs(truth, blocks=3, noise=0.03, virtual_users=(2, 8), seed=seed), RATE)
-        compared = judged[judged["verdict"] != "baseline"]
-        real = compared["configuration"].map(dict(enumerate(truth)))
-        held += bool(((compared["low"] < real) & (real < compared["high"])).all())
+        held += all(covers(ratio, truth[ratio.configuration]) for ratio in judged if ratio.configuration)
     assert 0.92 <= held / 100 <= 0.98
 
 
@@ -45,48 +39,49 @@ def test_two_configurations_have_the_paired_t_interval() -> None:
     runs = synthetic_runs([1, 1.3], blocks=6, noise=0.05)
     pairs = np.log(runs.pivot_table(index="block", columns="configuration", values="metric_value"))
     expected = scipy.stats.ttest_rel(pairs[1], pairs[0]).confidence_interval(0.95)
-    row = verdict(judge(runs, RATE), 1)
-    assert (row["low"], row["high"]) == pytest.approx((np.exp(expected.low), np.exp(expected.high)))
+    row = ratio_of(judge(runs, RATE), 1)
+    assert (row.low, row.high) == pytest.approx((np.exp(expected.low), np.exp(expected.high)))
 
 
 def test_complete_blocks_have_the_textbook_dunnett_interval_where_cells_have_equal_noise() -> None:
     runs = synthetic_runs([1, 1.1, 1.2, 0.9], blocks=4, noise=0)
     signs = np.array([[1, 1, -1, -1], [1, -1, 1, -1], [-1, 1, -1, 1], [-1, -1, 1, 1]])  # equal squares in each cell
     noise = 0.02 * signs[runs["block"] - 1, runs["configuration"]]
-    row = verdict(judge(runs.assign(metric_value=runs["metric_value"] * np.exp(noise)), RATE), 2)
+    row = ratio_of(judge(runs.assign(metric_value=runs["metric_value"] * np.exp(noise)), RATE), 2)
     half = critical_value([[0.7] * 3], 9) * np.sqrt(16 * 0.02**2 / 9 * 2 / 4)
-    assert (row["low"], row["high"]) == pytest.approx((1.2 * np.exp(-half), 1.2 * np.exp(half)), rel=1e-6)
+    assert (row.low, row.high) == pytest.approx((1.2 * np.exp(-half), 1.2 * np.exp(half)), rel=1e-6)
 
 
 def test_a_large_effect_is_reported_as_times_and_a_small_one_as_percent() -> None:
     judged = judge(synthetic_runs([1, 2.3, 1.1, 0.9]), RATE)
-    assert verdict(judged, 1)["sentence"].startswith("flush=off is 2.29 ")
-    assert "times as fast as the baseline (95 % interval 2." in verdict(judged, 1)["sentence"]
-    assert " % faster than the baseline (95 % interval " in verdict(judged, 2)["sentence"]
-    assert " % slower than the baseline (95 % interval " in verdict(judged, 3)["sentence"]
-    assert list(judged["verdict"]) == ["baseline", "faster", "faster", "slower"]
+    assert ratio_of(judged, 1).sentence.startswith("flush=off is 2.29 ")
+    assert "times as fast as the baseline (95 % interval 2." in ratio_of(judged, 1).sentence
+    assert " % faster than the baseline (95 % interval " in ratio_of(judged, 2).sentence
+    assert " % slower than the baseline (95 % interval " in ratio_of(judged, 3).sentence
+    assert verdicts_of(judged) == ["baseline", "faster", "faster", "slower"]
 
 
 def test_a_small_interval_around_1_is_equivalent() -> None:
-    row = verdict(judge(synthetic_runs([1, 1], noise=0.003, seed=3), RATE), 1)
-    assert (row["verdict"], row["equivalent"]) == ("equivalent", True)
-    assert "equivalent to the baseline within 2 %" in row["sentence"]
+    row = ratio_of(judge(synthetic_runs([1, 1], noise=0.003, seed=3), RATE), 1)
+    assert (row.verdict, row.equivalent) == ("equivalent", True)
+    assert "equivalent to the baseline within 2 %" in row.sentence
 
 
 def test_an_effect_may_be_real_and_too_small_to_matter() -> None:
-    row = verdict(judge(synthetic_runs([1, 1.01], noise=0.001), RATE), 1)
-    assert (row["verdict"], row["equivalent"]) == ("faster", True)
-    assert row["sentence"].endswith("less than the 2 % that matter")
+    row = ratio_of(judge(synthetic_runs([1, 1.01], noise=0.001), RATE), 1)
+    assert (row.verdict, row.equivalent) == ("faster", True)
+    assert row.sentence.endswith("less than the 2 % that matter")
 
 
 def test_an_undecided_one_names_the_blocks_that_decide() -> None:
-    row = verdict(judge(synthetic_runs([1, 1.02], blocks=3, noise=0.02, seed=1), RATE), 1)
-    assert row["verdict"] == "undecided"
-    assert row["blocks_needed"] > 3
-    assert 3 < row["blocks_low"] < row["blocks_needed"] < row["blocks_high"]
-    assert row["sentence"].endswith(
-        f"; {row['blocks_needed']} blocks ({row['blocks_low']} to {row['blocks_high']}) would decide"
-    )
+    row = ratio_of(judge(synthetic_runs([1, 1.02], blocks=3, noise=0.02, seed=1), RATE), 1)
+    assert row.verdict == "undecided"
+    match row.needed:
+        case Needed(blocks=int(blocks), low=int(low), high=int(high)):
+            assert 3 < low < blocks < high
+            assert row.sentence.endswith(f"; {blocks} blocks ({low} to {high}) would decide")
+        case needed:
+            pytest.fail(f"not known: {needed}")
 
 
 @pytest.mark.parametrize(("effect", "noise"), [(0.03, 0.02), (0.02, 0.01), (0.0, 0.01)])
@@ -116,18 +111,18 @@ def test_the_range_of_blocks_is_that_of_the_noise() -> None:
 
 
 def test_one_block_gives_no_interval() -> None:
-    row = verdict(judge(synthetic_runs([1, 2.0, 2.0], blocks=1), RATE), 1)
-    assert row["verdict"] == "undecided"
-    assert np.isnan(row["low"]) and np.isnan(row["high"])
-    assert row["ratio"] == pytest.approx(2.0, rel=0.1)
-    assert "one block has no replication" in row["sentence"]
+    row = ratio_of(judge(synthetic_runs([1, 2.0, 2.0], blocks=1), RATE), 1)
+    assert row.verdict == "undecided"
+    assert (row.low, row.high) == (None, None)
+    assert row.ratio == pytest.approx(2.0, rel=0.1)
+    assert "one block has no replication" in row.sentence
 
 
 def test_a_configuration_without_a_finished_run_is_failed_and_the_others_are_judged() -> None:
     runs = synthetic_runs([1, 1.5, 1.2])
     judged = judge(failed(runs, runs["configuration"] == 1), RATE)
-    assert list(judged["verdict"]) == ["baseline", "failed", "faster"]
-    assert list(judged["runs"]) == [8, 0, 8]
+    assert verdicts_of(judged) == ["baseline", "failed", "faster"]
+    assert [ratio.runs for ratio in judged] == [8, 0, 8]
 
 
 def test_a_configuration_that_a_stopped_sweep_did_not_reach_is_not_run() -> None:
@@ -136,33 +131,33 @@ def test_a_configuration_that_a_stopped_sweep_did_not_reach_is_not_run() -> None
     judged = judge(
         runs.assign(status=runs["status"].mask(here, "planned"), metric_value=runs["metric_value"].mask(here)), RATE
     )
-    assert list(judged["verdict"]) == ["baseline", "not run", "faster"]
-    assert verdict(judged, 1)["sentence"].endswith(": not run")
+    assert verdicts_of(judged) == ["baseline", "not run", "faster"]
+    assert ratio_of(judged, 1).sentence.endswith(": not run")
     assert "all 2" not in answer(judged, RATE)
 
 
 def test_without_a_baseline_run_nothing_is_compared() -> None:
     runs = synthetic_runs([1, 1.5, 1.2])
     judged = judge(failed(runs, runs["configuration"] == 0), RATE)
-    assert list(judged["verdict"]) == ["failed", "undecided", "undecided"]
-    assert "the baseline has no finished run" in verdict(judged, 1)["sentence"]
-    assert judged["low"].isna().all()
+    assert verdicts_of(judged) == ["failed", "undecided", "undecided"]
+    assert "the baseline has no finished run" in ratio_of(judged, 1).sentence
+    assert not any(ratio.is_known for ratio in judged)
 
 
 def test_all_runs_failed_is_reported() -> None:
     runs = synthetic_runs([1, 1.5])
     judged = judge(failed(runs, runs["block"] > 0), RATE)
-    assert list(judged["verdict"]) == ["failed", "failed"]
+    assert verdicts_of(judged) == ["failed", "failed"]
     assert answer(judged, RATE).startswith("No comparison is possible")
 
 
 def test_a_failed_run_widens_only_what_it_must() -> None:
     runs = synthetic_runs([1, 1.5, 1.2], blocks=4)
     whole, holed = judge(runs, RATE), judge(failed(runs, (runs["configuration"] == 1) & (runs["block"] == 2)), RATE)
-    width = {name: np.log(one["high"] / one["low"]) for name, one in (("whole", whole), ("holed", holed))}
-    assert verdict(holed, 1)["runs"] == 3
-    assert width["holed"][1] > width["whole"][1]
-    assert list(holed["verdict"]) == ["baseline", "faster", "faster"]
+    width = [np.log(ratio.high / ratio.low) for ratio in (ratio_of(whole, 1), ratio_of(holed, 1))]
+    assert ratio_of(holed, 1).runs == 3
+    assert width[1] > width[0]
+    assert verdicts_of(holed) == ["baseline", "faster", "faster"]
 
 
 def test_a_configuration_that_never_met_the_baseline_is_undecided() -> None:
@@ -171,22 +166,22 @@ def test_a_configuration_that_never_met_the_baseline_is_undecided() -> None:
         (runs["configuration"] == 0) & (runs["block"] > 2)
     )
     more = synthetic_runs([1, 1.5, 1.1, 1.1], blocks=4).query("configuration >= 2")
-    row = verdict(judge(pd.concat([failed(runs, apart), more[more["block"] < 3]]), RATE), 1)
-    assert row["verdict"] == "undecided"
-    assert row["sentence"].endswith("it was never in one block with the baseline")
+    row = ratio_of(judge(pd.concat([failed(runs, apart), more[more["block"] < 3]]), RATE), 1)
+    assert row.verdict == "undecided"
+    assert row.sentence.endswith("it was never in one block with the baseline")
 
 
 def test_each_count_of_virtual_users_has_its_own_baseline() -> None:
     judged = judge(synthetic_runs([1, 1.2], virtual_users=(1, 16)), RATE)
-    assert [verdict(judged, 1, users)["ratio"] for users in (1, 16)] == pytest.approx([1.2, 1.2], rel=0.02)
-    assert "at 16 virtual users" in verdict(judged, 1, 16)["sentence"]
-    assert "at 1 virtual user " in verdict(judged, 1, 1)["sentence"]
+    assert [ratio_of(judged, 1, users).ratio for users in (1, 16)] == pytest.approx([1.2, 1.2], rel=0.02)
+    assert "at 16 virtual users" in ratio_of(judged, 1, 16).sentence
+    assert "at 1 virtual user " in ratio_of(judged, 1, 1).sentence
 
 
 def test_another_baseline_turns_the_ratio_around() -> None:
     runs = synthetic_runs([1, 1.25])
-    assert verdict(judge(runs, RATE, baseline=1), 0)["ratio"] == pytest.approx(
-        1 / verdict(judge(runs, RATE), 1)["ratio"]
+    assert ratio_of(judge(runs, RATE, baseline=1), 0).ratio == pytest.approx(
+        1 / ratio_of(judge(runs, RATE), 1).ratio
     )
 
 
@@ -219,20 +214,20 @@ def test_the_answer_is_the_effect_of_a_setting_where_no_configuration_is_decided
     runs = synthetic_runs([1, 1.7, 1, 1.7], blocks=3, noise=0.25, seed=7)
     effects = main_effects(runs, RATE, list(settings), settings)
     judged = judge(runs, RATE)
-    assert "faster" not in set(judged["verdict"])
-    assert list(effects["verdict"]) == ["faster", "undecided"]
+    assert "faster" not in verdicts_of(judged)
+    assert verdicts_of(effects) == ["faster", "undecided"]
     text = answer(judged, RATE, effects=effects)
     assert text.startswith("On average over the grid, flush=off is 1.")
     assert "as flush=on (95 % interval 1." in text
     assert "while no single configuration is shown to be faster than the baseline: 3 of 3 comparisons are" in text
-    small = effects.assign(equivalent=True)
+    small = [effect.model_copy(update={"equivalent": True}) for effect in effects]
     assert answer(judged, RATE, effects=small) == answer(judged, RATE), "an effect that does not matter is no answer"
 
 
 def test_the_best_is_among_the_candidates_in_95_percent_of_sweeps() -> None:
     truth = [1, 1.01, 1.02, 1.0, 1.015, 0.98]
     held = [
-        verdict(judge(synthetic_runs(truth, blocks=4, noise=0.02, seed=seed), RATE), 2)["may_be_best"]
+        ratio_of(judge(synthetic_runs(truth, blocks=4, noise=0.02, seed=seed), RATE), 2).may_be_best
         for seed in range(60)
     ]
     assert sum(held) >= 54
@@ -240,7 +235,7 @@ def test_the_best_is_among_the_candidates_in_95_percent_of_sweeps() -> None:
 
 def test_a_configuration_that_is_clearly_worse_is_no_candidate() -> None:
     judged = judge(synthetic_runs([1, 1.3, 1.301, 1.1]), RATE)
-    assert judged["may_be_best"].tolist() == [False, True, True, False]
+    assert [ratio.may_be_best for ratio in judged] == [False, True, True, False]
     assert candidates_note(judged) == ["the best is one of 2 with 95 %: flush=off; memory=2GB"]
 
 
@@ -249,10 +244,10 @@ def test_the_lead_of_the_best_of_many_is_shrunk_and_then_right_on_average() -> N
     for seed in range(40):
         truth = np.exp(np.random.default_rng(1000 + seed).normal(0, 0.01, 8))
         judged = judge(synthetic_runs(list(truth), blocks=3, noise=0.03, seed=seed), RATE)
-        leader = judged.sort_values("ratio").iloc[-1]
-        found.append(np.log(leader["ratio"]))
-        left.append(np.log(leader["shrunken_ratio"]))
-        true.append(np.log(truth[int(leader["configuration"])] / truth[0]))
+        leader = max(judged, key=lambda ratio: ratio.ratio)
+        found.append(np.log(leader.ratio))
+        left.append(np.log(leader.shrunken_ratio))
+        true.append(np.log(truth[leader.configuration] / truth[0]))
     bias, shrunken_bias = np.mean(found) - np.mean(true), np.mean(left) - np.mean(true)
     assert bias > 0.015
     assert abs(shrunken_bias) < 0.4 * bias
@@ -260,20 +255,21 @@ def test_the_lead_of_the_best_of_many_is_shrunk_and_then_right_on_average() -> N
 
 def test_the_answer_states_what_is_left_after_the_choice() -> None:
     judged = judge(synthetic_runs([1, 1.02, 1.1, 1.01, 0.99], blocks=4, noise=0.02, seed=1), RATE)
-    assert (judged["verdict"] == "faster").any()
+    assert "faster" in verdicts_of(judged)
     assert " after allowing for the choice among 5." in answer(judged, RATE)
 
 
 def test_two_configurations_are_not_shrunk() -> None:
     judged = judge(synthetic_runs([1, 1.3]), RATE)
-    assert judged["shrunken_ratio"].isna().all()
+    assert {ratio.shrunken_ratio for ratio in judged} == {None}
     assert "after allowing" not in answer(judged, RATE)
 
 
 def test_the_fresh_blocks_name_the_best_and_not_the_blocks_before() -> None:
     first = judge(synthetic_runs([1, 1.3, 1.2]), RATE)
     found = winners(first, synthetic_runs([1, 1.1, 1.2], seed=2), RATE)
-    assert list(found["configuration"]) == [2, 1]
+    assert [ratio.configuration for ratio in found] == [2, 1]
+    assert [ratio.first for ratio in found] == [ratio_of(first, 2), ratio_of(first, 1)]
     said = winner_answer(found, 8)
     assert said.startswith("In 8 fresh blocks that were not used for the choice: memory=2GB is 2")
     assert said.count("% faster") == 1, "one figure"
