@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.analysis.comparison.sides import Ratio
 from hdbkit.config import Load, TprocCSpec
 from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.releases import Commit, ReleasesPlan
 from hdbkit.experiment.kinds.slow_commit import Decision, SlowCommitPlan, begun, beyond, decision, halved
+from hdbkit.results.finding import Ratio
 
 COMMITS = [f"commit-{number}" for number in range(1, 12)]
 
