@@ -13,7 +13,10 @@ from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import Capability, Database, Operation
 from hdbkit.databases import TRIED, database, kinds
 from hdbkit.databases import save as save_lacks
-from hdbkit.engines import ask_server, asked, lacking, provided, try_rules, write_skeleton
+from hdbkit.engines.gaps import asked, lacking, provided
+from hdbkit.engines.new_engine import write_skeleton
+from hdbkit.engines.questions import ask_server
+from hdbkit.engines.rule_check import try_rules
 from hdbkit.errors import InputError, TransactionError
 from hdbkit.workloads import new_folder, specification, workload
 from hdbkit.workloads import rules as rules_of

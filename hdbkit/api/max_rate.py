@@ -11,8 +11,8 @@ from pathlib import Path
 import pandas as pd
 
 from hdbkit.analysis.comparison.groups import Finished, metric_values
-from hdbkit.analysis.run.schedule import Limit
-from hdbkit.analysis.run.timeline import readable
+from hdbkit.analysis.run.courses import readable
+from hdbkit.analysis.run.latency_limit import Limit
 from hdbkit.analysis.statistics.limit_search import MIN_BLOCKS, Estimate, estimate
 from hdbkit.analysis.sweep.warnings import start_warnings
 from hdbkit.api.executing import executing

@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel
 
-from hdbkit.analysis.run.timeline import readable
+from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import BlockModel
-from hdbkit.analysis.statistics.power import POWER, Design, Noise, detectable, detection, pooled_noise
+from hdbkit.analysis.statistics.detection import Design, Noise, detectable, detection, pooled_noise
+from hdbkit.analysis.statistics.power import POWER
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.arrivals import rate_of
 from hdbkit.charts.chart import Chart

@@ -11,7 +11,7 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.groups import Finished, common_metric
 from hdbkit.analysis.comparison.history import change_sentences, environment_of, history_answer, segments
-from hdbkit.analysis.run.timeline import readable
+from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.scalability import MIN_BLOCKS, laws, laws_table
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.warnings import start_warnings

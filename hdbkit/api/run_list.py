@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from hdbkit.analysis.run.timeline import outline
+from hdbkit.analysis.run.courses import outline
 from hdbkit.report.run_list import BASELINE, run_list
 from hdbkit.results.catalog import Listing
 from hdbkit.results.differences import differing, short_names

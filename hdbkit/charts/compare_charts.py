@@ -25,26 +25,14 @@ from hdbkit.analysis.comparison.groups import (
 from hdbkit.analysis.comparison.history import change_sentences
 from hdbkit.analysis.comparison.sides import Compared, changes
 from hdbkit.analysis.run import quantiles
-from hdbkit.analysis.run.host import cpu_course
-from hdbkit.analysis.run.quantiles import shares_ms, shares_text
+from hdbkit.analysis.run.host_activity import cpu_course
+from hdbkit.analysis.run.latency_tail import shares_ms, shares_text
 from hdbkit.analysis.run.records import Window, table, window_of
 from hdbkit.analysis.run.waits import CLASSES, sessions_over_time
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import Line, course_lines, halves
-from hdbkit.charts.marks import (
-    AXIS_WORDS,
-    MAX_DOTS,
-    MAX_LINES,
-    Limits,
-    add_intervals,
-    ids_of,
-    left_out,
-    mark_one,
-    name_rows,
-    of_runs,
-    plain,
-    ratio_axis,
-)
+from hdbkit.charts.intervals import Limits, add_intervals, plain, ratio_axis
+from hdbkit.charts.marks import AXIS_WORDS, MAX_DOTS, MAX_LINES, ids_of, left_out, mark_one, name_rows, of_runs
 from hdbkit.charts.operation_charts import profile, ratios
 from hdbkit.charts.run_charts import MARGIN_PX, quantile_lines
 from hdbkit.charts.scaling_charts import throughput_over_users

@@ -1,33 +1,25 @@
-"""The charts of a sweep that look into its runs: throughput over time, latency of each operation, slices.
+"""The charts of a sweep that look into its runs: throughput over time, latency of each operation.
 
 Frames: ``runs`` and ``verdicts`` as in :mod:`hdbkit.charts.sweep_charts`, ``courses`` and ``latencies`` as
-``timeline.courses`` gives them. Both charts are drawn at the largest count of virtual users, for the baseline and
+``courses.courses`` gives them. Both charts are drawn at the largest count of virtual users, for the baseline and
 the fastest configurations; their tables hold every configuration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.analysis.run.quantiles import supported
-from hdbkit.analysis.run.records import Window, operations_of, quoted
-from hdbkit.analysis.run.slices import mean_of
-from hdbkit.analysis.sweep.verdicts import in_these_runs
-from hdbkit.analysis.wording import label, percent_within
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import MAX_DOTS, Limits, left_out, plain, ratio_axis
+from hdbkit.charts.intervals import plain
+from hdbkit.charts.marks import left_out
 from hdbkit.charts.style import (
     MARKERS,
     MAX_COLOURED,
-    along_run,
     axis_title,
-    colour,
     compact,
     figure,
     hover,
@@ -35,11 +27,9 @@ from hdbkit.charts.style import (
     series,
     shade_rampup,
 )
-from hdbkit.config.metric import DetailChart, Measure, Metric
-from hdbkit.results.columns import Outcome
-from hdbkit.results.folder import RunFolder
+from hdbkit.config.metric import Metric
 from hdbkit.results.manifest import Manifest
-from hdbkit.text import many, number, plural, virtual_users
+from hdbkit.text import number, virtual_users
 
 MAX_ROWS = 4
 QUANTILES = {"p50": "p50_us", "p95": "p95_us", "p99": "p99_us", "p99.9": "p999_us"}
@@ -47,8 +37,6 @@ _SIGNS = "\N{BLACK CIRCLE}\N{BLACK SQUARE}\N{BLACK DIAMOND}\N{BLACK UP-POINTING 
 """The first markers of the palette as letters."""
 _Typical = dict[tuple[int, str], list[float]]
 """The quantiles of a configuration and operation, in ms."""
-_MAX_CHANGES = 3
-"""The maximum number of configurations in one chart; the lines of more overlap too much to be read."""
 
 
 @dataclass(frozen=True)
@@ -216,172 +204,3 @@ def _latency_table(latencies: pd.DataFrame, labels: pd.Series[str], names: list[
 
 
 # A chart over a detail column of a workload: how often each value occurred, and how long its operations took.
-
-_OF_VALUES = {"p50_us": 0.5, "p95_us": 0.95}
-MAX_VALUES = 200
-"""Values that are drawn, the most frequent first; the table has all."""
-
-
-def detail_chart(folder: RunFolder, window: Window, asked: DetailChart, noun: str) -> Chart | None:
-    """The operations of the window per value of a detail column, and their latency; None where fewer than two
-    values were recorded."""
-    table = operations_by_value(folder, window, asked.column)
-    if len(table) < 2:
-        return None
-    drawn = table.nlargest(MAX_VALUES, "n").sort_values("value")
-    texts = drawn["value"].astype(str)
-    fig = figure(asked.axis, f"{plural(noun)} in the window", showlegend=False)
-    fig.add_bar(
-        x=texts.tolist(), y=drawn["n"].tolist(), marker={"color": colour("series-1"), "line": {"width": 0}},
-        text=[_quantile_text(row) for row in drawn.to_dict("records")], textposition="none",
-        hovertemplate="%{x}: %{y:,}%{text}<extra></extra>",
-    )  # fmt: skip
-    crowded = len(drawn) > _MAX_TICKS
-    ticks = texts.iloc[:: -(-len(drawn) // _MAX_TICKS)].tolist() if crowded else texts.tolist()
-    fig.update_xaxes(type="category", tickvals=ticks, ticktext=ticks, showgrid=False)
-    fig.update_yaxes(rangemode="tozero")
-    p95 = table["p95_us"] / 1000
-    words = (
-        f"{many(len(table), 'value')}, with {table['n'].min():,} to {table['n'].max():,} {plural(noun)} each, "
-        f"{number(table['n'].mean(), 3)} on average."
-    )
-    if p95.notna().any():
-        words += f" 95 % of them took at most {number(p95.min(), 3)} to {number(p95.max(), 3)} ms."
-    words += f" The {MAX_VALUES} most frequent are drawn; the table has all." if len(table) > MAX_VALUES else ""
-    shown = pd.DataFrame(
-        {asked.column: table["value"], "n": table["n"], "p50 (ms)": table["p50_us"] / 1000, "p95 (ms)": p95}
-    )
-    return Chart(asked.key, asked.question, fig, words, shown)
-
-
-_MAX_TICKS = 25
-
-
-def _quantile_text(row: Mapping[Hashable, Any]) -> str:
-    """What is known of a value's times: ``, p50 1.2 ms, p95 3.4 ms``."""
-    known = {name: row[f"{name}_us"] / 1000 for name in ("p50", "p95") if pd.notna(row[f"{name}_us"])}
-    return "".join(f", {name} {number(ms, 3)} ms" for name, ms in known.items())
-
-
-def operations_by_value(folder: RunFolder, window: Window, column: str) -> pd.DataFrame:
-    """Columns value (ascending), n, p50_us, p95_us of the completed operations of the window; empty without them.
-
-    A quantile that ``n`` operations do not support is NaN.
-    """
-    with operations_of(folder, window) as rows:
-        if column not in rows.columns:
-            return pd.DataFrame(columns=["value", "n", "p50_us", "p95_us"])
-        found: pd.DataFrame = (
-            rows.filter(f"outcome <> {Outcome.FAILED.value}")
-            .aggregate(
-                f"{quoted(column)} AS value, count(*)::BIGINT AS n, "
-                "quantile_disc(latency_us, 0.5)::BIGINT AS p50_us, quantile_disc(latency_us, 0.95)::BIGINT AS p95_us",
-                quoted(column),
-            )
-            .order("value")
-            .df()
-        )
-    known = {name: found[name].where(supported(found["n"], share)) for name, share in _OF_VALUES.items()}
-    return found.assign(**known)
-
-
-def changes_over_time(changes: pd.DataFrame, verdicts: pd.DataFrame, metric: Metric) -> Chart:
-    """The ratio of each configuration to the baseline in each stretch of cycles, run after run, on the log scale.
-
-    ``changes`` as ``analysis.sweep.observations.changes`` gives them, ``verdicts`` as ``verdicts.judge``.
-    """
-    users = int(changes["virtual_users"].max())
-    at = changes[changes["virtual_users"] == users]
-    of_users = verdicts[verdicts["virtual_users"] == users]
-    compared = of_users[of_users["verdict"] != "baseline"]
-    ratios = {int(row["configuration"]): row for row in compared.to_dict("records")}
-    drawn = drawn_lines(of_users, metric, _MAX_CHANGES + 1, _MAX_CHANGES + 1)
-    lines = [line for line in drawn if line.configuration in ratios]
-    title = f"{metric.name} / baseline, log<br>(above x1 is better)"
-    fig = figure("seconds of all runs, one after another", title, hovermode="closest")
-    fig.add_hline(1, line_color=colour("muted"), line_width=1)
-    for second in at.groupby("number")["second"].min().iloc[1:]:
-        fig.add_vline(second, line_color=colour("muted"), line_width=1)
-    limits = Limits.of_ratios(at["ratio"], compared["ratio"])
-    last_s = float((at["second"] + at["length_s"]).max())
-    for line in lines:
-        ends = limits.clipped(compared[compared["configuration"] == line.configuration])
-        _add_change(fig, line, at[at["configuration"] == line.configuration], ends, last_s)
-    ends = limits.clip(compared)
-    fig.update_yaxes(**ratio_axis([*at["ratio"], *ends["low"], *ends["high"]]))
-    words = [
-        f"{line.label}: {percent_within(row['ratio'], row['low'], row['high'], metric)}."
-        for line in lines
-        if pd.notna((row := ratios[line.configuration])["low"])
-    ]
-    words += [
-        f"A dot is a stretch of {_cycles(at)} against the baseline in the same stretch, a line the mean over all,",
-        f"its band the 95 % confidence interval{in_these_runs(verdicts)}, at {virtual_users(users)};",
-        "vertical lines are between two runs.",
-        left_out(len(lines) + 1, len(of_users), baseline=True),
-    ]
-    table = at.assign(configuration=at["configuration"].map(of_users.set_index("configuration")["label"]))
-    kept = ["number", "second", "cycles", "configuration", "ratio"]
-    question = "Is the change the same along the runs?"
-    return Chart("slices", question, fig, " ".join(filter(None, words)), table[kept].round(4))
-
-
-def _add_change(fig: go.Figure, line: Line, rows: pd.DataFrame, ends: pd.DataFrame, last_s: float) -> None:
-    """Dots, mean and interval of one configuration."""
-    look = series(line.look)
-    mean, low, high = (float(ends[name].iloc[0]) for name in ("ratio", "low", "high"))
-    if pd.notna(low):
-        fig.add_scatter(
-            x=[0, last_s, last_s, 0, 0], y=plain([low, low, high, high, low]), mode="lines", fill="toself",
-            line={"width": 0, "color": look["color"]}, fillcolor=look["color"], opacity=0.2, hoverinfo="skip",
-            showlegend=False, legendgroup=line.label,
-        )  # fmt: skip
-    fig.add_scatter(
-        x=plain(rows["second"] + rows["length_s"] / 2), y=plain(rows["ratio"]), mode="markers",
-        marker={"color": look["color"], "size": 5, "opacity": 0.5, "symbol": look["symbol"]}, showlegend=False,
-        legendgroup=line.label, name=line.label, hovertemplate="x%{y:.3g}<extra>%{fullData.name}</extra>",
-    )  # fmt: skip
-    fig.add_scatter(
-        x=[0, last_s], y=plain([mean, mean]), mode="lines", name=line.label, legendgroup=line.label,
-        line={"color": look["color"], "dash": look["dash"], "width": 2},
-        hovertemplate="mean x%{y:.3g}<extra>%{fullData.name}</extra>",
-    )  # fmt: skip
-
-
-def _cycles(rows: pd.DataFrame) -> str:
-    least, most = int(rows["cycles"].min()), int(rows["cycles"].max())
-    return "one cycle" if most == 1 else f"{least} cycles" if least == most else f"{least} to {most} cycles"
-
-
-def slices_of_run(slices: pd.DataFrame, manifest: Manifest) -> Chart:
-    """The metric in each slice of a run, with the mean of each configuration."""
-    plan, metric = manifest.plan.slices, manifest.metric
-    assert plan is not None
-    labels = [label(settings, plan.settings[0]) for settings in plan.settings]
-    clock = manifest.clock
-    start_s = (clock.window_start_us or 0) / 1e6 if clock else 0.0
-    fig = along_run(start_s, axis_title(metric))
-    table = slices.assign(
-        second=slices["slice"] * plan.slice_s, label=slices["position"].map(dict(enumerate(labels)))
-    )
-    for position, name in enumerate(labels[:MAX_COLOURED]):
-        look, rows = series(position), table[table["position"] == position].head(MAX_DOTS // len(labels))
-        fig.add_scatter(
-            x=plain(rows["second"] + plan.slice_s / 2), y=plain(rows["metric_value"]), mode="markers", name=name,
-            marker={"color": look["color"], "size": 5, "opacity": 0.7, "symbol": look["symbol"]},
-            hovertemplate=f"{hover(metric, table['metric_value'].dropna())}<extra>%{{fullData.name}}</extra>",
-        )  # fmt: skip
-    fig.update_yaxes(rangemode="tozero")
-    rate = metric.measure is Measure.RATE
-    means = [
-        mean_of(table.loc[table["position"] == position, "metric_value"], rate=rate)
-        for position in range(len(labels))
-    ]
-    listed = [f"{name} {metric.number(mean)}" for name, mean in zip(labels, means, strict=True) if mean is not None]
-    words = [
-        f"Means of {axis_title(metric)}: {'; '.join(listed)}.",
-        f"A dot is a slice of {plan.slice_s:g} s after its washout.",
-        left_out(min(len(labels), MAX_COLOURED), len(labels)),
-    ]
-    kept = table[["second", "cycle", "label", "metric_value", "operations_per_s"]].round(4)
-    return Chart("slices", "How fast was each configuration in its slices?", fig, " ".join(filter(None, words)), kept)

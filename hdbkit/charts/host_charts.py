@@ -1,6 +1,6 @@
 """What the load host or the database's host did along a run: processors, threads, interrupts, disks, network.
 
-Frames are those of :mod:`hdbkit.analysis.run.host`.
+Frames are those of :mod:`hdbkit.analysis.run.host_activity`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.analysis.run.host import (
+from hdbkit.analysis.run.host import CPU_WORDS
+from hdbkit.analysis.run.host_activity import (
     COUNTED,
-    CPU_WORDS,
     busy_pct,
     cores_course,
     cpu_course,

@@ -12,19 +12,24 @@ import plotly.graph_objects as go
 
 from hdbkit.analysis.run import quantiles
 from hdbkit.analysis.run.events import events
-from hdbkit.analysis.run.faults import course_of_faults, effect_text, lost_text
-from hdbkit.analysis.run.host import of_load_host, of_server
-from hdbkit.analysis.run.quantiles import BANDS_PER_DECADE, BEYOND, latency_bands, shares_ms, shares_text, slow_end
+from hdbkit.analysis.run.failures import RETRIED, failures, samples
+from hdbkit.analysis.run.faults import course_of_faults
+from hdbkit.analysis.run.host_activity import of_load_host, of_server
+from hdbkit.analysis.run.latency_tail import shares_ms, shares_text, slow_end
+from hdbkit.analysis.run.outages import outages_text
+from hdbkit.analysis.run.quantiles import BANDS_PER_DECADE, BEYOND, latency_bands
 from hdbkit.analysis.run.records import Window, executions, table, window_of
 from hdbkit.analysis.run.schedule import busy_sessions, lateness, lateness_by_second
-from hdbkit.analysis.run.timeline import RETRIED, failures, gauge, outages_text, samples, throughput
+from hdbkit.analysis.run.timeline import gauge, throughput
 from hdbkit.analysis.run.waits import sessions_over_time
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.detail_charts import detail_chart, slices_of_run
+from hdbkit.charts.fault_charts import faults_over_time
 from hdbkit.charts.host_charts import host_charts
-from hdbkit.charts.marks import plain
+from hdbkit.charts.intervals import plain
 from hdbkit.charts.operation_charts import profile
-from hdbkit.charts.schedule_charts import busy_over_time, latency_over_throughput, lateness_over_time, schedule_charts
+from hdbkit.charts.schedule_charts import busy_over_time, lateness_over_time, schedule_charts
+from hdbkit.charts.slice_charts import slices_of_run
+from hdbkit.charts.step_charts import latency_over_throughput
 from hdbkit.charts.style import (
     PATTERNS,
     SERIES,
@@ -37,6 +42,7 @@ from hdbkit.charts.style import (
     log_axis,
     shade_rampup,
 )
+from hdbkit.charts.value_charts import detail_chart
 from hdbkit.charts.wait_charts import waits_over_time
 from hdbkit.config.metric import DetailChart, Measure, Metric
 from hdbkit.readings import LAG
@@ -44,7 +50,7 @@ from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import Outage
-from hdbkit.text import capital, many, number
+from hdbkit.text import many, number
 
 _HATCHED = {"fillmode": "overlay", "solidity": 0.25, "fgopacity": 1}
 
@@ -171,7 +177,7 @@ def throughput_over_time(
 ) -> Chart:
     """``metric.rate`` along the run; ``course`` as ``timeline.throughput`` gives it, ``value`` the run's result.
 
-    ``outages`` are as ``timeline.outages`` gives them.
+    ``outages`` are as ``outages.outages`` gives them.
     """
     start_s, end_s, rate = window.start_us / 1e6, window.end_us / 1e6, metric.rate
     result = value if metric.measure is Measure.RATE else None
@@ -300,7 +306,7 @@ def quantile_lines(seen: Mapping[str, pd.Series[int]], time: str = "service") ->
 
 
 def errors_by_class(failed: pd.DataFrame, kinds: pd.DataFrame, window: Window, step_s: int = 1) -> Chart:
-    """Errors per second by class, stacked; ``failed`` and ``kinds`` as ``timeline.failures`` gives them."""
+    """Errors per second by class, stacked; ``failed`` and ``kinds`` as ``failures.failures`` gives them."""
     fig = along_run(window.start_us / 1e6, "errors per second", barmode="stack", showlegend=True, name_at="top left")
     totals = failed.groupby("error_class")["count"].sum().sort_values(ascending=False)
     for index, name in enumerate(totals.index):
@@ -322,28 +328,6 @@ def errors_by_class(failed: pd.DataFrame, kinds: pd.DataFrame, window: Window, s
 
 
 # The chart of a run's faults: what was committed and what failed, on one time axis.
-
-
-def faults_over_time(manifest: Manifest, course: pd.DataFrame, window: Window) -> Chart:
-    """Committed and failed operations per second; ``course`` as ``course_of_faults`` gives it.
-
-    A second with none of them is a break of the line, since its axis is logarithmic.
-    """
-    result, metric = manifest.measured, manifest.metric
-    fig = along_run(window.start_us / 1e6, "operations per second (log)", showlegend=True)
-    for effect in result.faults:
-        start_s, end_s = effect.start_s, effect.end_s or effect.start_s
-        fig.add_vrect(start_s, end_s, fillcolor=colour("shade"), line_width=0, layer="below")
-        fig.add_vline(start_s, line_color=colour("muted"), line_dash="dash", line_width=1.5)
-    for index, name in enumerate(one for one in course if one != "second"):
-        per_s = [float(n) if n else None for n in course[name]]
-        hover_text = "%{x:.0f} s: %{y:,.0f} per second<extra>%{fullData.name}</extra>"
-        marks = {"mode": "lines+markers", "marker": {"size": 4}}
-        add_line(fig, index, (course["second"] + 0.5).tolist(), per_s, str(name), hover_text, **marks)
-    fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y if value))
-    words = " ".join(f"{capital(effect_text(effect, metric))}." for effect in result.faults)
-    words += f" {capital(lost_text(result))}. Dashed lines mark the beginnings of faults."
-    return Chart("faults", "What did each fault do, and how long did recovery take?", fig, words, course)
 
 
 MAX_STEPS = 120

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.comparison.explanation import Run, explain
+from hdbkit.analysis.run.courses import courses, latencies
 from hdbkit.analysis.run.records import mean_times_s
-from hdbkit.analysis.run.timeline import courses, latencies
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.sweep.effects import numeric, response_to
 from hdbkit.analysis.sweep.looks import verdict_words
@@ -24,13 +24,12 @@ from hdbkit.analysis.sweep.observations import changes, sliced
 from hdbkit.analysis.sweep.together import throughput_and_latency
 from hdbkit.analysis.wording import highest_mean, percent_within
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.detail_charts import changes_over_time, detail_charts
+from hdbkit.charts.detail_charts import detail_charts
+from hdbkit.charts.intervals import Limits, add_intervals, plain, ratio_axis
 from hdbkit.charts.marks import (
     AXIS_WORDS,
     BELOW,
     MAX_LINES,
-    Limits,
-    add_intervals,
     by_worth,
     dots,
     from_where,
@@ -39,11 +38,10 @@ from hdbkit.charts.marks import (
     mark_one,
     name_rows,
     over_users,
-    plain,
-    ratio_axis,
 )
 from hdbkit.charts.operation_charts import profile, ratios
 from hdbkit.charts.scaling_charts import scaling_laws
+from hdbkit.charts.slice_charts import changes_over_time
 from hdbkit.charts.style import HEIGHT, MAX_COLOURED, add_line, axis_title, colour, figure, hover, series
 from hdbkit.charts.wait_charts import explained
 from hdbkit.config.metric import Better, Metric

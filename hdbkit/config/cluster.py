@@ -11,7 +11,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from hdbkit.config.hosts import is_loopback
-from hdbkit.config.model import Written
+from hdbkit.config.written import Written
 from hdbkit.errors import InputError
 from hdbkit.files import read_text
 

@@ -12,8 +12,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Self
 
-from hdbkit.config.model import Written
 from hdbkit.config.problems import did_you_mean
+from hdbkit.config.written import Written
 from hdbkit.text import exact_number
 
 _NUMBER = r"[0-9]{1,6}(?:\.[0-9]{1,3})?"

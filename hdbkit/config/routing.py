@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
-from hdbkit.config.model import Written
 from hdbkit.config.problems import did_you_mean
+from hdbkit.config.written import Written
 
 OTHERS = "others"
 """In place of the operations that are not named."""

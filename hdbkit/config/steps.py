@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from hdbkit.config.model import Written
+from hdbkit.config.written import Written
 
 _NUMBER = r"[0-9]{1,7}(?:\.[0-9]{1,6})?"
 _PHRASE = re.compile(

@@ -26,12 +26,12 @@ from pydantic.json_schema import JsonSchemaValue
 
 from hdbkit.config.expressions import Condition
 from hdbkit.config.installed import storage_fields
-from hdbkit.config.model import Written
 from hdbkit.config.problems import did_you_mean, problems_of
 from hdbkit.config.quantities import Dimension, quantity
 from hdbkit.config.specs import load_fields, load_from, spec_fields, spec_from
 from hdbkit.config.sweep_values import VALUES_SCHEMA, Formula, is_one, names_of, setting_text, value_text, value_texts
 from hdbkit.config.workload_spec import WorkloadSpec, identifies_schema
+from hdbkit.config.written import Written
 from hdbkit.errors import ConfigErrors
 from hdbkit.text import exact_number
 

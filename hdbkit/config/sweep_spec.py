@@ -18,10 +18,11 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from hdbkit.config.expressions import Value, value_of
-from hdbkit.config.files import At, Origin, read_yaml, settings_of_file, validate
+from hdbkit.config.files import At, Origin, read_yaml, validate
 from hdbkit.config.load import CACHE_STATES, MAX_USERS, Cache, Load
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.problems import did_you_mean
+from hdbkit.config.server_files import settings_of_file
 from hdbkit.config.specs import AnyLoad, AnyWorkload
 from hdbkit.config.sweep_factors import Constraint, Factors, Facts, Text, Values, ValueText
 from hdbkit.config.sweep_values import Formula, names_of, special_texts

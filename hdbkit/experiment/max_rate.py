@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from hdbkit.analysis.run.schedule import Limit
+from hdbkit.analysis.run.latency_limit import Limit
 from hdbkit.analysis.statistics.limit_search import Block, LimitNotFound, Trial, search
 from hdbkit.config import Load, Preparation
 from hdbkit.config.load import RateOf

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.analysis.comparison.plans import ChangedPlan, changed_plans
-from hdbkit.analysis.run.timeline import readable
+from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
 from hdbkit.analysis.statistics.sequential import Spending

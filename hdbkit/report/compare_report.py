@@ -16,11 +16,13 @@ from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import Compared, settings_apart
 from hdbkit.analysis.wording import TOO_FEW, percent, percents, says_nothing
 from hdbkit.charts.flame import flame_differences
-from hdbkit.charts.marks import times
+from hdbkit.charts.intervals import times
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.report.card import Bar, Card, Found, checks_over_runs, measured_by
+from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
-from hdbkit.report.tables import MARKS, Table, cell, environment, heading, milliseconds, plan_pair_tables, text_table
+from hdbkit.report.plan_tables import plan_pair_tables
+from hdbkit.report.tables import MARKS, Table, cell, heading, milliseconds, text_table
 from hdbkit.results.kept import known_settings
 from hdbkit.text import number, percent_of
 

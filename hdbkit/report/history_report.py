@@ -11,12 +11,13 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.groups import Finished
 from hdbkit.analysis.wording import percent
-from hdbkit.charts.marks import times
+from hdbkit.charts.intervals import times
 from hdbkit.charts.style import compact
 from hdbkit.config.metric import Metric
 from hdbkit.report.card import Card, Found, checks_over_runs, measured_by
+from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
-from hdbkit.report.tables import Table, cell, environment, frame_table, heading, text_table
+from hdbkit.report.tables import Table, cell, frame_table, heading, text_table
 from hdbkit.results.folder import make_folder
 from hdbkit.results.kept import known_settings
 from hdbkit.text import many

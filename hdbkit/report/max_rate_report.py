@@ -8,10 +8,11 @@ from typing import Protocol
 import pandas as pd
 
 from hdbkit.analysis.comparison.groups import Finished
-from hdbkit.analysis.run.schedule import Limit
+from hdbkit.analysis.run.latency_limit import Limit
 from hdbkit.report.card import Card, Found, checks_over_runs, measured_by
+from hdbkit.report.environment import environment
 from hdbkit.report.page import Page, write_page
-from hdbkit.report.tables import cell, environment, frame_table
+from hdbkit.report.tables import cell, frame_table
 from hdbkit.results.folder import make_folder
 from hdbkit.results.kept import known_settings
 

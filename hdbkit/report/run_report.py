@@ -24,21 +24,11 @@ from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.errors import DamagedResult
 from hdbkit.files import replace_file
 from hdbkit.report.card import Card, measured_by
+from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
+from hdbkit.report.plan_tables import plan_tables, slow_plan_tables
 from hdbkit.report.server_work import hosts_work, server_work, statements_work
-from hdbkit.report.tables import (
-    UNKNOWN,
-    Course,
-    Table,
-    cell,
-    course_step_s,
-    environment,
-    frame_table,
-    milliseconds,
-    plan_tables,
-    slow_plan_tables,
-    text_table,
-)
+from hdbkit.report.tables import UNKNOWN, Course, Table, cell, course_step_s, frame_table, milliseconds, text_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import known_settings, read_plans
 from hdbkit.results.manifest import Manifest, Status

@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.run.host import COUNTED, CPU_WORDS, busy_pct
+from hdbkit.analysis.run.host import CPU_WORDS
+from hdbkit.analysis.run.host_activity import COUNTED, busy_pct
 from hdbkit.analysis.run.records import table, window_of
 from hdbkit.analysis.run.server_work import OF_STATEMENTS, found_in_cache_pct, work_of
 from hdbkit.analysis.run.timeline import statements_by_step

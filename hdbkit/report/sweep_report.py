@@ -14,7 +14,7 @@ from hdbkit.analysis.sweep.looks import verdict_words
 from hdbkit.analysis.sweep.together import latency_metric
 from hdbkit.analysis.sweep.verdicts import in_these_runs, needed_range
 from hdbkit.analysis.wording import percent, percent_within, percents
-from hdbkit.charts.marks import times
+from hdbkit.charts.intervals import times
 from hdbkit.charts.style import axis_title
 from hdbkit.charts.sweep_charts import whole_sweep
 from hdbkit.config import SweepSpec
@@ -22,10 +22,12 @@ from hdbkit.config.metric import Metric
 from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.experiment.sweep_analysis import SweepAnalysis
 from hdbkit.report.card import Bar, Card, checks_over_runs, measured_by
+from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
+from hdbkit.report.plan_tables import changed_plan_tables
 from hdbkit.report.server_work import growth_table, work_by_configuration
 from hdbkit.report.sweep_journal import events_table, order_table, settings_table, unrestored
-from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell, changed_plan_tables, environment, heading
+from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell, heading
 from hdbkit.results.experiment_folder import each_run
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import known_settings

@@ -19,7 +19,7 @@ from hdbkit.cli import app
 from hdbkit.cli.exits import USAGE
 from hdbkit.contracts import Database
 from hdbkit.databases import DbapiDatabase, DbapiSession
-from hdbkit.engines import write_skeleton
+from hdbkit.engines.new_engine import write_skeleton
 from hdbkit.sql import ANSI, fragments
 from tests.architecture.source_tree import ROOT
 from tests.conftest import HdbkitCommand

@@ -13,10 +13,10 @@ from hdbkit.analysis.comparison.by_operation import compared_by_operation
 from hdbkit.analysis.comparison.history import segments
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import compared
+from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.analysis.run.timeline import readable
-from hdbkit.analysis.statistics.power import Noise
+from hdbkit.analysis.statistics.detection import Noise
 from hdbkit.analysis.sweep.effects import interactions, main_effects
 from hdbkit.analysis.sweep.together import operation_verdicts
 from hdbkit.analysis.sweep.verdicts import judge

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 from hdbkit.analysis.run import checks
+from hdbkit.analysis.run.brackets import brackets
 from hdbkit.analysis.run.checks import check_run
-from hdbkit.analysis.run.counters import brackets
 from hdbkit.analysis.run.records import completed_by_part, window_of
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.warnings import run_warnings

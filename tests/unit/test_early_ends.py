@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 import scipy
 
+from hdbkit.analysis.statistics.batch_means import LEVEL, LOOKS, PARTS, looks, upper_bound
 from hdbkit.analysis.sweep.search import MARGIN, early_ends_note, log_ratios, required_rate
 from hdbkit.analysis.sweep.verdicts import answer, fastest, judge
 from hdbkit.config.sweep_spec import AbortRules
-from hdbkit.execution.early_end import LEVEL, LOOKS, PARTS, EarlyEnd, Floats, looks, upper_bound
+from hdbkit.execution.early_end import EarlyEnd, Floats
 from hdbkit.plan import Limits, RunPlan
 from hdbkit.results.experiment_folder import ENDED_EARLY
 from hdbkit.results.spool import record_type

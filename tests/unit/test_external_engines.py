@@ -12,7 +12,7 @@ from hdbkit import api, sql
 from hdbkit.api.discovery import drivers
 from hdbkit.config import Target
 from hdbkit.databases import GROUP, built_in, database, external, kinds, unusable
-from hdbkit.engines import write_skeleton
+from hdbkit.engines.new_engine import write_skeleton
 from hdbkit.errors import InputError
 from tests.conftest import HdbkitCommand
 

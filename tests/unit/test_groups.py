@@ -10,8 +10,8 @@ import pytest
 import scipy
 
 from hdbkit.analysis.comparison.groups import Groups, distributions, metric_values, overlaid, values_by_users
-from hdbkit.analysis.run.quantiles import shares_ms, slow_end
-from hdbkit.analysis.run.timeline import RETRIED, failures, samples
+from hdbkit.analysis.run.failures import RETRIED, failures, samples
+from hdbkit.analysis.run.latency_tail import shares_ms, slow_end
 from hdbkit.charts import marks
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.results.columns import ERROR_CLASSES

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.run.host import cpu_course, disks_course, host_use, network_course, readings
+from hdbkit.analysis.run.host_activity import cpu_course, disks_course, host_use, network_course, readings
 from hdbkit.analysis.run.records import Window
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.warnings import run_warnings

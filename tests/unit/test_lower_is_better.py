@@ -17,8 +17,8 @@ from hdbkit import api
 from hdbkit.analysis.comparison.history import change_sentences, segments
 from hdbkit.analysis.comparison.sides import compared, gate
 from hdbkit.analysis.run.checks import check_run
+from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.analysis.run.timeline import readable
 from hdbkit.analysis.sweep.effects import changed_effects, interactions, main_effects
 from hdbkit.analysis.sweep.looks import winner_answer, winners
 from hdbkit.analysis.sweep.search import log_ratios, required_rate

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import hdbkit
-from hdbkit.analysis.run.schedule import Limit
+from hdbkit.analysis.run.latency_limit import Limit
 from hdbkit.api import executing, max_rate
 from hdbkit.api.experiment_result import COMPARED
 from hdbkit.config import Load, TprocCSpec, sweep_spec

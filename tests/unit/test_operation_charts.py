@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.charts.marks import Limits, ratio_axis
+from hdbkit.charts.intervals import Limits, ratio_axis
 from hdbkit.charts.operation_charts import profile, ratios
 from tests.unit.sweeps import TIME
 

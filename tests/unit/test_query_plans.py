@@ -24,8 +24,8 @@ from hdbkit.contracts import Scope, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import DamagedResult
 from hdbkit.execution.query_plans import PlanWatch, explained
+from hdbkit.report.plan_tables import changed_plan_tables, plan_tables
 from hdbkit.report.run_report import run_report
-from hdbkit.report.tables import changed_plan_tables, plan_tables
 from hdbkit.results.kept import QueryPlan, read_plans, write_plans
 from hdbkit.sql import made
 from tests.conftest import HdbkitCommand

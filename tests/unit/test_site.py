@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hdbkit import api
-from hdbkit.api.batch import write_batch_index
+from hdbkit.api.batch_index import write_batch_index
 from hdbkit.errors import InputError
 from hdbkit.report.notebook_page import _cleaned, markdown, notebook_page
 from hdbkit.results.batch_folder import BatchFolder, JobRecord, JobStatus

@@ -16,12 +16,13 @@ import numpy.typing as npt
 import pandas as pd
 import scipy
 
-from hdbkit.analysis.run.counters import brackets, is_set_back
+from hdbkit.analysis.run.brackets import brackets
+from hdbkit.analysis.run.cost_jumps import MIN_S, against_earlier, totals, within
+from hdbkit.analysis.run.counters import is_set_back
 from hdbkit.analysis.run.faults import lost_text
 from hdbkit.analysis.run.host import pressure_pct, server_is_here
 from hdbkit.analysis.run.records import Window, completed_by_part, operations_of, table, window_of
 from hdbkit.analysis.run.schedule import schedule_of
-from hdbkit.analysis.run.server_work import MIN_S, against_earlier, totals, within
 from hdbkit.analysis.run.standstills import MIN_COMPLETED, sampling_gaps
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.statistics.autocorrelation import correlation, residuals_of

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.run.counters import brackets
+from hdbkit.analysis.run.brackets import brackets
+from hdbkit.analysis.run.failures import CLASS_NAMES, RETRIED, failures
 from hdbkit.analysis.run.records import Window, metric_codes, operations_of, quoted, window_of
-from hdbkit.analysis.run.timeline import CLASS_NAMES, RETRIED, failures, throughput
+from hdbkit.analysis.run.timeline import throughput
 from hdbkit.config.metric import Metric
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder

@@ -8,37 +8,25 @@ from typing import assert_never
 
 import pandas as pd
 
-from hdbkit.analysis.run.counters import (
-    RUN_END,
-    RUN_START,
-    START,
-    Growth,
-    Reading,
-    growth,
-    moves_s,
-    rate,
-    readings,
-    restarts_s,
-)
+from hdbkit.analysis.run.brackets import RUN_START
+from hdbkit.analysis.run.counters import RUN_END, START, Growth, Reading, growth, moves_s, rate, readings, restarts_s
 from hdbkit.analysis.run.host import (
     client_use,
     clients_us,
     growth_per_s,
     host_cpu_pct,
-    host_use,
     mean_memory_bytes,
-    of_load_host,
-    of_server,
     others_cpu_pct,
     server_cpu_us,
     supervisor_cpu_us,
     throttled_pct,
 )
+from hdbkit.analysis.run.host_activity import host_use, of_load_host, of_server
+from hdbkit.analysis.run.outages import outages
 from hdbkit.analysis.run.quantiles import QUANTILES, RESPONSE_US, as_figures, counts, quantiles_of
 from hdbkit.analysis.run.records import Window, operations_of, table, window_of
 from hdbkit.analysis.run.server_work import full_page_rates, mean_waiting, replication_lag
 from hdbkit.analysis.run.standstills import standstill
-from hdbkit.analysis.run.timeline import outages
 from hdbkit.analysis.run.waits import waits_result
 from hdbkit.config.hosts import is_local
 from hdbkit.config.metric import Measure

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hdbkit.analysis.run.host import MAX_OTHERS_PCT, MAX_STEAL_PCT, MAX_THROTTLED_PCT, busy_pct
+from hdbkit.analysis.run.host import MAX_OTHERS_PCT, MAX_STEAL_PCT, MAX_THROTTLED_PCT
+from hdbkit.analysis.run.host_activity import busy_pct
 from hdbkit.analysis.run.server_work import found_in_cache_pct, work_of
 from hdbkit.caution import Caution, Kind
 from hdbkit.readings import IDLE_BUSY_PCT

@@ -15,11 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.autocorrelation import correlation
-
-Floats = NDArray[np.float64]
 
 MIN_VALUES = 3
 """Values that a part must have."""

@@ -16,9 +16,9 @@ from functools import cache
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from hdbkit.analysis.statistics import Floats
+
 Groups = tuple[tuple[float, ...], ...]
 
 _EQUAL_REPLICATION = float(np.sqrt(0.5))

@@ -29,8 +29,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import NDArray
 
+from hdbkit.analysis.statistics import Floats
 from hdbkit.run_order import in_turn
 
 MAX_EXCESS = math.log(10)
@@ -46,7 +46,6 @@ _CHANGED_P = 0.1
 _MAX_WIDER = 4
 """How often the levels reach twice as far (on the log scale), at most, to exclude what is undecided."""
 
-Floats = NDArray[np.float64]
 Block = Mapping[float, float]
 """The excess at each level."""
 

@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Floats, usable
+from hdbkit.analysis.statistics import Floats
+from hdbkit.analysis.statistics.block_model import BlockModel, Cell, usable
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.wording import CONFIDENCE, Interval, change, changed, percent, percents, sentence
 from hdbkit.config.metric import Metric

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Estimate, candidates, shrunken, usable
+from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Estimate, usable
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.power import Critical, Needed, blocks_needed
+from hdbkit.analysis.statistics.selection import candidates, shrunken
 from hdbkit.analysis.wording import CONFIDENCE, Interval, blocks_text, change, label, sentence
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.experiment_folder import ENDED_EARLY, RUN_COLUMNS, STRETCH

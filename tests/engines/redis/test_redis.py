@@ -20,7 +20,7 @@ import hdbkit
 from hdbkit.config import Target, TprocCLoad, TprocCSpec
 from hdbkit.contracts import ApplyBy, Capability, Database, Rule, SessionOptions, Table
 from hdbkit.databases import database
-from hdbkit.engines import try_rules
+from hdbkit.engines.rule_check import try_rules
 from hdbkit.errors import (
     CannotConnect,
     ErrorClass,
