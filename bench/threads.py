@@ -44,7 +44,7 @@ from hdbkit.processes import ONE_THREAD
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.spool import is_committed, read_spools
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 from hdbkit.workloads import workload
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ from hdbkit.loading import drop
 from hdbkit.plan import RunPlan
 from hdbkit.results.spool import SpoolWriter
 from hdbkit.servers import PrivateServer
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_h.streams import Values, drawn
 

@@ -30,7 +30,8 @@ from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.experiment.sides import ProfilePlan, SidesPlan
 from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.plan import RunPlan
-from hdbkit.results.experiment_folder import experiment_folders, runs_frame
+from hdbkit.results.experiment_folder import experiment_folders
+from hdbkit.results.experiment_runs import runs_frame
 from hdbkit.results.folder import run_folders
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import many, share

@@ -21,7 +21,7 @@ from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.experiment.sides import Commit, EnginesPlan, ReleasesPlan
 from hdbkit.loading import build
 from hdbkit.servers import launcher, private_server
-from hdbkit.servers.private import kept_server, kept_servers
+from hdbkit.servers.kept import kept_server, kept_servers
 from hdbkit.servers.source_builds import built
 
 Say = Callable[[str], None]

@@ -42,7 +42,7 @@ from hdbkit.experiment.sweep import SweepPlan, plan_sweep
 from hdbkit.experiment.sweep_analysis import SweepAnalysis
 from hdbkit.report.sweep_journal import restored
 from hdbkit.report.sweep_report import sweep_card, sweep_report
-from hdbkit.results.experiment_folder import each_run
+from hdbkit.results.experiment_runs import each_run
 from hdbkit.results.folder import RunFolder
 from hdbkit.servers import control
 from hdbkit.servers.permitted import unpermitted, unpermitted_here

@@ -20,19 +20,11 @@ from hdbkit.charts.style import colour, compact
 from hdbkit.text import number
 
 _ABOVE = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
-
-
 _BELOW = (0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, *(1 / step for step in _ABOVE if step >= 10))
-
-
 _TICKS = 8
 """About how many ticks an axis of ratios has."""
-
-
 _LEAST = 0.1
 """The least range of data, as a share of the largest value; on a logarithmic axis, of their logarithm."""
-
-
 _ROOM = 0.16
 """How far above its row the words of an interval are."""
 

@@ -17,8 +17,6 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.text import many, number, plural
 
 _OF_VALUES = {"p50_us": 0.5, "p95_us": 0.95}
-
-
 MAX_VALUES = 200
 """Values that are drawn, the most frequent first; the table has all."""
 

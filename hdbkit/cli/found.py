@@ -12,7 +12,7 @@ from hdbkit.analysis.wording import about, says_nothing
 from hdbkit.api import documents
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
-from hdbkit.results.experiment_folder import each_run
+from hdbkit.results.experiment_runs import each_run
 from hdbkit.results.manifest import Status
 from hdbkit.text import percent_of, share
 

@@ -19,8 +19,6 @@ _LARGE = (
     *("pandas", "duckdb", "pyarrow", "pyarrow.csv", "pyarrow.parquet", "plotly", "plotly.graph_objects"),
     *("matplotlib", "scipy", "scipy.stats"),
 )
-
-
 _importing = threading.RLock()
 
 

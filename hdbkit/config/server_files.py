@@ -16,24 +16,12 @@ _LINE = re.compile(
     r"(!?[\w.-]++)(?=[=\s#;]|$)\s*+(=?+)\s*+('(?:[^'\\]|''|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"|[^#;'\"]*+)\s*+(?:[#;].*)?",
     re.ASCII,
 )
-
-
 _GROUP = re.compile(r"\[\s*([\w.-]+)\s*\]")
-
-
 _OF_SERVERS = re.compile(r"(client-)?server|\w+[db](-[\d.]+)?")
 """A server's groups have the name of its program, which ends in d, or of the product; clients' end otherwise."""
-
-
 _ELSEWHERE = re.compile(r"!?include\w*")
-
-
 _NOT_READ = "another file is not read; copy its lines into this one"
-
-
 _NO_SETTING = "is not a setting, such as name = value"
-
-
 _ESCAPED = re.compile(r"\\(.)|''")
 
 

@@ -19,8 +19,9 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 
 from hdbkit.config.expressions import Value, value_of
 from hdbkit.config.files import At, Origin, read_yaml, validate
-from hdbkit.config.load import CACHE_STATES, MAX_USERS, Cache, Load
+from hdbkit.config.load import MAX_USERS, Load
 from hdbkit.config.model import ConfigModel
+from hdbkit.config.preparation import Preparation
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.server_files import settings_of_file
 from hdbkit.config.specs import AnyLoad, AnyWorkload
@@ -34,48 +35,6 @@ _SECRET = re.compile(r"pass(word|wd|phrase)?$|secret|(master|sst_)auth$|filekey$
 _FILE_NAME = r"^[^\x00-\x1f\x7f]{1,255}$"
 FILES = "settings_file"
 """The field, and the name in a configuration, of the files of which each is one value."""
-REST_S = 10.0
-"""The maximum cooldown before each run of a sweep that gives none."""
-
-
-class Reset(StrEnum):
-    """How data is reset before each run."""
-
-    AUTO = "auto"
-    RESTORE = "restore"
-    NONE = "none"
-
-
-class Cooldown(StrEnum):
-    """When the cooldown before a run ends."""
-
-    IDLE = "idle"
-    FIXED = "fixed"
-
-
-class Preparation(ConfigModel):
-    """How a server is brought to the same state before each run of an experiment."""
-
-    reset: Reset = Field(
-        default=Reset.AUTO,
-        description="reset of the data before each run; auto: restore on a private server, else none",
-    )
-    cache: Cache = Field(default=Cache.WARM, description=f"cache before each run; {CACHE_STATES}")
-    cooldown: Cooldown = Field(
-        default=Cooldown.IDLE,
-        description="cooldown before each run; idle: until the hosts are idle, fixed: cooldown_s",
-    )
-    cooldown_s: float | None = Field(
-        default=None,
-        ge=0,
-        le=3600,
-        description="maximum cooldown before each run, in seconds; none: 10 s or the window, whichever is shorter",
-    )
-
-    def before(self, load: Load) -> Preparation:
-        """The same, with the default of the cooldown before a run of this load."""
-        given = min(REST_S, load.duration_s) if self.cooldown_s is None else self.cooldown_s
-        return Preparation(reset=self.reset, cache=self.cache, cooldown=self.cooldown, cooldown_s=given)
 
 
 class Strategy(StrEnum):

@@ -19,7 +19,7 @@ from typing import Final
 from hdbkit.awaiting import ANSWER_S
 from hdbkit.contracts.sessions import Capability
 from hdbkit.readings import SERVER_TOTALS, STATEMENT_TOTALS
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 
 _ANY = re.compile(r"<\w+>")
 

@@ -13,7 +13,7 @@ from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.contracts.schemas import Part, PartLoad, Schema
 from hdbkit.contracts.sessions import Access, Capability, Row, Scope, Session, SessionOptions, SqlSession, Table
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 
 T = TypeVar("T")
 AHEAD = 500

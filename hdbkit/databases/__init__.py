@@ -23,7 +23,8 @@ from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import SERVER, Capability, Database, SchemaOptions, Scope, SessionOptions, SqlSession
 from hdbkit.databases._base.database import BaseDatabase, product_named
-from hdbkit.databases._base.dbapi import DbapiDatabase, DbapiSession
+from hdbkit.databases._base.dbapi import DbapiDatabase
+from hdbkit.databases._base.dbapi_session import DbapiSession
 from hdbkit.databases._base.probing import TRIED, save, within
 from hdbkit.errors import InputError
 from hdbkit.sql import add_schemas

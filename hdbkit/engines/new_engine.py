@@ -12,8 +12,6 @@ from hdbkit.databases import kinds, unusable
 from hdbkit.errors import InputError
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]{1,30}")
-
-
 _FILES: Final = {
     "pyproject.toml.txt": "pyproject.toml",
     "README.md.txt": "README.md",

@@ -36,14 +36,8 @@ from hdbkit.workloads.present import require_claim, require_primary
 
 SCHEMA: Final = "hdbkit_check"
 """The schema of the tables, on engines that have schemas."""
-
-
 _RECORD: Final = '{"kind": "engine check"}'
-
-
 _LOCK_TIMEOUT_MS: Final = 10_000
-
-
 _RULE_S: Final = 120.0
 """A rule that takes longer is broken: a session waits for another without end."""
 

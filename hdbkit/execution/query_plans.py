@@ -21,7 +21,8 @@ from hdbkit.execution.waits import sampled
 from hdbkit.plan import RunPlan
 from hdbkit.readings import PoolMode
 from hdbkit.results.kept import EarlierPlan, QueryPlan
-from hdbkit.sql import SERVER_STATEMENTS, Statement, statements
+from hdbkit.sql import SERVER_STATEMENTS, statements
+from hdbkit.statement import Statement
 from hdbkit.workloads import workload
 
 _AS_TEXT, _FOR_PROGRAMS, _GENERIC = "explain_text", "explain_json", "explain_generic"

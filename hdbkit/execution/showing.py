@@ -19,7 +19,7 @@ from hdbkit.errors import InputError, RolledBackByDesign, TransactionError
 from hdbkit.execution.virtual_user import options_of
 from hdbkit.plan import user_seed
 from hdbkit.results.columns import Outcome
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 from hdbkit.workloads import workload
 from hdbkit.workloads.present import require_permission, schema_in
 

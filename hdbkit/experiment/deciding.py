@@ -23,7 +23,8 @@ from hdbkit.config.sweep_spec import Strategy
 from hdbkit.experiment.plan import PlannedRun
 from hdbkit.experiment.sweep import SweepPlan, ended_at, with_asked, with_winners, without_decided
 from hdbkit.plan import RequiredRate
-from hdbkit.results.experiment_folder import ExperimentFolder, runs_frame
+from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.experiment_runs import runs_frame
 from hdbkit.results.journal import ExperimentState, Step
 from hdbkit.text import virtual_users
 

@@ -18,10 +18,11 @@ from hdbkit.experiment.servers import Server, Servers, settings_now
 from hdbkit.experiment.sources import read_plan
 from hdbkit.files import irregular_entry
 from hdbkit.processes import signals_held
-from hdbkit.results.experiment_folder import ExperimentFolder, unrestored
+from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import RESTORED, UNCHANGED, ExperimentState, JournalLine, Step
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.unrestored import unrestored
 
 _LOOK_S = 0.2
 _START_GRACE_S = 2.0

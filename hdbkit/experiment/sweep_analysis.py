@@ -25,7 +25,8 @@ from hdbkit.analysis.sweep.verdicts import answer, candidates_note
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.experiment.deciding import judged, spending
 from hdbkit.experiment.sweep import SweepPlan
-from hdbkit.results.experiment_folder import ENDED_EARLY, ExperimentFolder, each_run, runs_frame
+from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.experiment_runs import ENDED_EARLY, each_run, runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import read_plans
 from hdbkit.results.manifest import Manifest

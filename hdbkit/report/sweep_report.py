@@ -28,7 +28,7 @@ from hdbkit.report.plan_tables import changed_plan_tables
 from hdbkit.report.server_work import growth_table, work_by_configuration
 from hdbkit.report.sweep_journal import events_table, order_table, settings_table, unrestored
 from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell, heading
-from hdbkit.results.experiment_folder import each_run
+from hdbkit.results.experiment_runs import each_run
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import known_settings
 from hdbkit.results.manifest import Manifest

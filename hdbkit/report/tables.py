@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.results.experiment_folder import ENDED_EARLY
+from hdbkit.results.experiment_runs import ENDED_EARLY
 from hdbkit.text import number
 
 MAX_ROWS = 1000

@@ -11,8 +11,6 @@ from hdbkit.results.columns import LATENCY_BUCKETS_US, Outcome
 from hdbkit.results.spool import Records
 
 _BUCKETS = len(LATENCY_BUCKETS_US) + 1
-
-
 _SUMMED = ("committed", "rolled_back", "failed", "retries", "latency_us_sum")
 
 

@@ -24,9 +24,9 @@ from hdbkit.files import append
 from hdbkit.processes import is_alive
 from hdbkit.servers._mysqld_options import LOOSE, option_lines, option_values
 from hdbkit.servers.folder_control import FolderControl
+from hdbkit.servers.launcher import Launcher, Trial
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
 from hdbkit.servers.place import DATABASE, SERVER_UID, Binaries, Place, readable_by, run_as
-from hdbkit.servers.private import Launcher, Trial
 from hdbkit.sql import find
 
 NAMED = "HDBKIT_MYSQLD"

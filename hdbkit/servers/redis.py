@@ -22,9 +22,9 @@ from hdbkit.files import append, read_bytes
 from hdbkit.processes import is_alive
 from hdbkit.servers.binaries import program_folder, reported_version
 from hdbkit.servers.folder_control import FolderControl
+from hdbkit.servers.launcher import Launcher, Trial
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
 from hdbkit.servers.place import Binaries, Place
-from hdbkit.servers.private import Launcher, Trial
 
 _CONFIGURATION = "server.conf"
 _SETTINGS = "settings.conf"

@@ -25,8 +25,8 @@ from hdbkit.errors import InputError, ServerFailed
 from hdbkit.files import held, replace_file
 from hdbkit.paths import cache_folder
 from hdbkit.servers import place
+from hdbkit.servers.launcher import Launcher
 from hdbkit.servers.log import NO_MESSAGE, last_lines
-from hdbkit.servers.private import Launcher
 
 _NOTE: Final = "hdbkit.json"
 _PROGRAMS: Final = "bin"

@@ -25,7 +25,8 @@ from hdbkit.errors import (
     TransactionError,
 )
 from hdbkit.readings import ServerRole
-from hdbkit.sql import SERVER_STATEMENTS, Statement, find, in_its_file
+from hdbkit.sql import SERVER_STATEMENTS, find, in_its_file
+from hdbkit.statement import Statement
 from hdbkit.workloads import workload
 from hdbkit.workloads.built import build_command, differences, drop_command, grown, require_access
 

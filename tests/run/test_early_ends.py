@@ -22,7 +22,8 @@ from hdbkit.experiment import EventKind, ExperimentEvent, Follower, experiment_p
 from hdbkit.experiment.course import outcome
 from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.plan import Limits, RunPlan, new_run_id
-from hdbkit.results.experiment_folder import ENDED_EARLY, experiment_folder, runs_frame
+from hdbkit.results.experiment_folder import experiment_folder
+from hdbkit.results.experiment_runs import ENDED_EARLY, runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest, Status

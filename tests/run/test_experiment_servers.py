@@ -17,7 +17,8 @@ from hdbkit.experiment import ExperimentStatus, experiment_progress, resume, sta
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.experiment.sides import ComparisonPlan, Side, in_blocks
 from hdbkit.experiment.sweep import plan_sweep
-from hdbkit.results.experiment_folder import ExperimentFolder, runs_frame
+from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.experiment_runs import runs_frame
 from hdbkit.results.journal import Step
 from tests.run.sweep_server import DATA, FileServer, measured
 

@@ -17,7 +17,8 @@ from hdbkit.experiment.plan import run_plan
 from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
-from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, run_facts
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
+from hdbkit.results.experiment_runs import run_facts
 from hdbkit.results.journal import Step
 from hdbkit.slices import SERVER, SliceOrder, Slices
 from tests.unit.sweeps import RATE

@@ -16,7 +16,7 @@ from hdbkit.analysis.sweep.verdicts import answer, fastest, judge
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.execution.early_end import EarlyEnd, Floats
 from hdbkit.plan import Limits, RunPlan
-from hdbkit.results.experiment_folder import ENDED_EARLY
+from hdbkit.results.experiment_runs import ENDED_EARLY
 from hdbkit.results.spool import record_type
 from tests.unit.sweeps import RATE, synthetic_runs
 from tests.unit.synthetic import write_run

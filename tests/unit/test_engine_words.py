@@ -15,7 +15,7 @@ from hdbkit.config import Target
 from hdbkit.config.fault import Faults
 from hdbkit.databases import database
 from hdbkit.databases._mysqlclient import connect as mysqlclient
-from hdbkit.databases.postgresql.connect import connect_error
+from hdbkit.databases.postgresql.connect_errors import connect_error
 from hdbkit.errors import HalfBuilt, InputError, Rejected
 from hdbkit.faults.actions import check
 from hdbkit.workloads.present import advised

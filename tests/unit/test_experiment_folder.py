@@ -20,18 +20,12 @@ from hdbkit.errors import DamagedResult, InputError
 from hdbkit.experiment import ExperimentStatus, experiment_progress
 from hdbkit.experiment.sweep import SweepPlan, plan_sweep
 from hdbkit.processes import birth_of
-from hdbkit.results.experiment_folder import (
-    ExperimentFolder,
-    experiment_folder,
-    find_experiment,
-    only_experiment,
-    runs_frame,
-    unrestored,
-    unverified,
-)
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, find_experiment, only_experiment
+from hdbkit.results.experiment_runs import runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import ExperimentState, Step
 from hdbkit.results.manifest import CheckLine, Manifest, Status
+from hdbkit.results.unrestored import unrestored, unverified
 from hdbkit.widgets.parts.experiment_view import left_words, progress_words
 from hdbkit.workspace import BareWorkspace
 from tests.unit.synthetic import figures, plan_of

@@ -21,7 +21,7 @@ from hdbkit.api.sweeping import SweepResult
 from hdbkit.cli.progress import ExperimentLines
 from hdbkit.experiment.events import Follower
 from hdbkit.results import columns
-from hdbkit.results.experiment_folder import STRETCH, each_run
+from hdbkit.results.experiment_runs import STRETCH, each_run
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from tests.unit.sliced import slice_frame, slices, write_sliced_sweep

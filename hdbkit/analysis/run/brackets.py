@@ -19,11 +19,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 
 RUN_START = "run_start"
-
-
 _ROUNDING_US = 2
-
-
 _LOST = ERROR_CLASSES.index(ErrorClass.CONNECTION_LOST.value)
 
 

@@ -32,37 +32,19 @@ from hdbkit.text import many, number
 
 MIN_S = 10.0
 """The shortest run whose parts are compared."""
-
-
 _PARTS = 5
-
-
 _MIN_OPERATIONS = 10
 """The minimum number of operations in a part, for a median of their latencies."""
-
-
 _LATENCY = "median latency of {} (ms)"
-
-
 _SURE_OF_MEDIAN = 3.1
 """Standard errors from a median to the lower end of its interval: 0.1 % are below it."""
-
-
 _EARLIER, _EARLIER_READ = 5, 50
 """At most this many earlier runs are compared, of at most so many that are read."""
-
-
 _LEAST = {PAGES: (3.0, 20.0), SCANNED: (3.0, 100.0)}
-
-
 _LEAST_MS = (4.0, 2.0)
 """A cost has jumped when it is at least this many times, and this much, above what it was."""
-
-
 _OF_A_RUN_ALONE = frozenset(name for name, field in Load.model_fields.items() if has_mark(field, "of_a_run_alone"))
 """Options of a load that do not change what an operation costs the server, as long as no user waits for another."""
-
-
 Costs = dict[str, float]
 """Costs by their names: the median latency of each operation, and what the server reads per operation."""
 

@@ -22,12 +22,8 @@ from hdbkit.results.run_result import TimedOperation
 
 MAX_STEPS = 120
 """Points of a course; longer runs have steps of more than a second."""
-
-
 OUTLINE = 30
 """Points of a course that is drawn as wide as a word."""
-
-
 COURSE_COLUMNS = ("run_id", "second", "rate", "inside")
 
 

@@ -10,8 +10,6 @@ from hdbkit.results.folder import RunFolder
 
 RETRIED = "retried"
 """Stands among the classes for errors after which the operation was retried."""
-
-
 CLASS_NAMES = dict(enumerate(ERROR_CLASSES)) | {0: "other"}
 """The name of each class of failures, by its code in the records."""
 

@@ -21,12 +21,8 @@ from hdbkit.results.run_result import HostUse
 
 MAX_READINGS = 400
 """Readings that a course is made of; of more, each second, third, ... is taken."""
-
-
 _MODES = {"user": ("user", "nice"), "system": ("system", "irq", "softirq")}
 """Modes of the agent that are one part in the table ``host``; the others are parts themselves."""
-
-
 _OF_DISKS = {
     "busy_pct": ("disk_busy_s", 100.0),
     "reads_per_s": ("disk_reads", 1.0),
@@ -35,17 +31,11 @@ _OF_DISKS = {
     "write_bytes_per_s": ("disk_write_bytes", 1.0),
     "requests": ("disk_requests_s", 1.0),
 }
-
-
 _OF_NETWORKS = {"sent_bytes_per_s": ("net_sent_bytes", 1.0), "received_bytes_per_s": ("net_received_bytes", 1.0)}
-
-
 _LEVELS = (
     *("memory_used_bytes", "memory_available_bytes", "memory_cached_bytes", "swap_used_bytes"),
     *("threads_running", "threads_blocked", "tcp_sockets", "tcp_time_wait_sockets"),
 )
-
-
 COUNTED = {
     "context_switches": "context switches",
     "interrupts": "interrupts",
@@ -58,12 +48,8 @@ COUNTED = {
     "soft_interrupts_other": "soft interrupts: others",
 }
 """What is counted of threads and interrupts, in words."""
-
-
 _MIN_SPANNED = 0.5
 """The share of the window that readings must span."""
-
-
 Devices = dict[str, dict[str, float]]
 """Figures by the name of a device."""
 

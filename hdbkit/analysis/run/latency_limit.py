@@ -20,11 +20,7 @@ from hdbkit.results.manifest import Manifest
 from hdbkit.text import exact_number
 
 _SATURATED = math.log(2)
-
-
 _MIN_S, _MAX_S = Fraction(1, 10**6), 86_400
-
-
 _WRITTEN = re.compile(r"\s*(\w+)\s*=\s*(.+)")
 
 

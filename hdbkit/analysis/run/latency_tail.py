@@ -15,8 +15,6 @@ from hdbkit.analysis.run.quantiles import quantiles_of
 from hdbkit.text import number
 
 POINTS = 60
-
-
 SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 """The quantiles of a table, in the words of a reader."""
 

@@ -20,8 +20,6 @@ from hdbkit.text import many
 
 MIN_US: Final = 100_000
 """A shorter time without a completed operation is no outage."""
-
-
 _LOST: Final = ERROR_CLASSES.index(ErrorClass.CONNECTION_LOST.value)
 
 

@@ -24,20 +24,12 @@ from hdbkit.analysis.statistics import Floats
 
 PARTS = 100
 """Equal parts of a window, in which its events are counted."""
-
-
 LOOKS = tuple(range(20, 81, 10))
 """The numbers of parts after which a run is checked: not in the first fifth, nor when little can be saved."""
-
-
 MIN_S = 2.0
 """A shorter stretch may lie wholly within one stall of a server."""
-
-
 LEVEL = 0.999
 """Of one look's interval, one-sided."""
-
-
 _STRETCHES = 10
 
 

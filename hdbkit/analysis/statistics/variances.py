@@ -15,8 +15,6 @@ from hdbkit.analysis.statistics.two_samples import independent_df
 
 _MIN_VARIANCE = 0.02
 """The least variance of a cell that enters the comparison of cells, as a share of the pooled one."""
-
-
 _NEWTON_STEPS = 8
 
 

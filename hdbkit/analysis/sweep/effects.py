@@ -23,7 +23,7 @@ from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.wording import CONFIDENCE, Interval, change, changed, percent, percents, sentence
 from hdbkit.config.metric import Metric
 from hdbkit.config.quantities import quantity
-from hdbkit.results.experiment_folder import STRETCH
+from hdbkit.results.experiment_runs import STRETCH
 from hdbkit.text import share, virtual_users
 
 Grid = dict[int, tuple[str, ...]]

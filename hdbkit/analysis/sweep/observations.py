@@ -30,7 +30,8 @@ from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import DamagedResult
 from hdbkit.results.columns import SLICES
-from hdbkit.results.experiment_folder import STRETCH, ExperimentFolder, runs_frame
+from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.experiment_runs import STRETCH, runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import SlicesResult

@@ -23,7 +23,7 @@ from hdbkit.analysis.statistics.power import Critical, Needed, blocks_needed
 from hdbkit.analysis.statistics.selection import candidates, shrunken
 from hdbkit.analysis.wording import CONFIDENCE, Interval, blocks_text, change, label, sentence
 from hdbkit.config.metric import Measure, Metric
-from hdbkit.results.experiment_folder import ENDED_EARLY, RUN_COLUMNS, STRETCH
+from hdbkit.results.experiment_runs import ENDED_EARLY, RUN_COLUMNS, STRETCH
 from hdbkit.text import capital, share, virtual_users
 
 NOT_RUN = "not run"

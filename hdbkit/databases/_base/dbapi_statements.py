@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from hdbkit.contracts import Row
 from hdbkit.lexer import STANDARD, Lexer
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 
 _ROW = re.compile(r"\s*INSERT\b.*\bVALUES\s*(\((?:\?|%s)(?:\s*,\s*(?:\?|%s))*\))\s*", re.DOTALL | re.IGNORECASE)
 """An INSERT of one row that is all values, with placeholders that can be repeated."""

@@ -15,7 +15,8 @@ from functools import cache, partial
 from typing import Any, Final, NamedTuple, NoReturn
 
 from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
-from hdbkit.databases._base.dbapi import Bound, DbapiDatabase, DbapiSession
+from hdbkit.databases._base.dbapi import DbapiDatabase
+from hdbkit.databases._base.dbapi_session import Bound, DbapiSession
 from hdbkit.databases._base.dbapi_statements import Compiled, Piece
 from hdbkit.databases._oracledb.connect import code_and_text, driver
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError

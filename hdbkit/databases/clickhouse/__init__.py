@@ -22,7 +22,8 @@ from hdbkit.config import Target
 from hdbkit.contracts import BuildLog, Capability, SessionOptions, Table
 from hdbkit.contracts import Schema as Schema
 from hdbkit.contracts import Workload as Workload
-from hdbkit.databases._base.dbapi import DbapiSession, FileDatabase
+from hdbkit.databases._base.dbapi_session import DbapiSession
+from hdbkit.databases._base.file_database import FileDatabase
 from hdbkit.databases._base.file_lock import FileSchema
 from hdbkit.databases.clickhouse.server import account_of
 from hdbkit.errors import CannotConnect, ErrorClass, MissingDriver

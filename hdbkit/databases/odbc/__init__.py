@@ -22,8 +22,10 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Capability, Row, Scope, Session, SessionOptions
 from hdbkit.databases._base.access import CONNECT_TIMEOUT, LOOPBACK, check_options, connect_timeout_s
-from hdbkit.databases._base.dbapi import Bound, DbapiSession, ExploredDatabase, class_of
+from hdbkit.databases._base.dbapi import class_of
+from hdbkit.databases._base.dbapi_session import Bound, DbapiSession
 from hdbkit.databases._base.dbapi_statements import numbered
+from hdbkit.databases._base.explored import ExploredDatabase
 from hdbkit.databases._base.file_lock import HostSchema
 from hdbkit.databases._pyodbc import DRIVER, error_parts, module, quoted
 from hdbkit.databases.odbc.source import BASE, ERRORS, KIND, Source, explored, indexes, tables

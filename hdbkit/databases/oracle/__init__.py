@@ -17,7 +17,7 @@ from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Capability, SchemaOptions, Scope, Session, SessionOptions, Workload
 from hdbkit.contracts import Schema as Schema
 from hdbkit.databases._base.access import LOOPBACK
-from hdbkit.databases._base.dbapi import DbapiSession
+from hdbkit.databases._base.dbapi_session import DbapiSession
 from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.databases._oracledb.connect import (
     AWR,
@@ -38,7 +38,8 @@ from hdbkit.databases._oracledb.connect import (
 from hdbkit.databases._oracledb.session import PLSQL, OracleSession
 from hdbkit.errors import ErrorClass, InputError
 from hdbkit.readings import Encryption, Timeout
-from hdbkit.sql import ANSI, Statement
+from hdbkit.sql import ANSI
+from hdbkit.statement import Statement
 
 _ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
 _DATA, _OWN_SESSIONS = "the data were created with its present value", "its own sessions set it"

@@ -40,7 +40,6 @@ from hdbkit.databases._base.probing import Answers, Probe, Product, at
 from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.databases.postgresql.connect import (
     PASSWORD,
-    SSL_REQUEST,
     VALUES,
     check_sources,
     known_options,
@@ -48,12 +47,14 @@ from hdbkit.databases.postgresql.connect import (
     reached,
     stated_pooling,
 )
+from hdbkit.databases.postgresql.connect_errors import SSL_REQUEST
 from hdbkit.databases.postgresql.settings import ACCESS, PLAIN_TEXTS, PROTECTED
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, TransactionError
 from hdbkit.paths import home_folder
 from hdbkit.processes import runs_as_long
 from hdbkit.readings import LAG, OWN, Encryption, Pooling, PoolMode, ServerRole
-from hdbkit.sql import ANSI, Statement
+from hdbkit.sql import ANSI
+from hdbkit.statement import Statement
 
 if TYPE_CHECKING:
     from hdbkit.databases.postgresql.session import PsycopgSession

@@ -16,11 +16,13 @@ from typing import Any
 
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Capability, Row, SessionOptions
-from hdbkit.databases.postgresql.connect import UNLIMITED, connect_error, session_settings
+from hdbkit.databases.postgresql.connect import UNLIMITED, session_settings
+from hdbkit.databases.postgresql.connect_errors import connect_error
 from hdbkit.databases.postgresql.session import Bound, PsycopgSession
 from hdbkit.errors import CannotConnect, RolledBackByDesign, TransactionError
 from hdbkit.readings import POOL_LIMITS, Pooling, PoolMode, answered
-from hdbkit.sql import SERVER_STATEMENTS, Statement, find
+from hdbkit.sql import SERVER_STATEMENTS, find
+from hdbkit.statement import Statement
 
 _TRIES = 3
 _ANSWER_S = 5.0

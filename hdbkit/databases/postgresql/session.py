@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from select import POLLIN, POLLOUT, poll
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
@@ -24,8 +23,10 @@ from hdbkit.awaiting import awaited
 from hdbkit.contracts import PENDING, Arguments, Capability, Row, Scope, Table
 from hdbkit.contracts.operations import answer_limit_s
 from hdbkit.databases._base.asking import AskingSession
+from hdbkit.databases.postgresql.encoding import ENCODERS, filled_in, plain_row
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
-from hdbkit.sql import Statement, in_scope
+from hdbkit.sql import in_scope
+from hdbkit.statement import Statement
 
 if TYPE_CHECKING:
     from psycopg.abc import Transformer
@@ -136,7 +137,7 @@ class PsycopgSession(AskingSession):
         self.query("lift_own_limits", in_transaction="false")
 
     def _rows_for(self, statement: Statement, arguments: dict[str, Any]) -> list[Row]:
-        text, values = _filled(statement, arguments)
+        text, values = filled_in(statement, arguments)
         self._send_begin()
         if values:
             return self.rows(self._checked(self._exchanged(self.connection.exec_params, text, values)))
@@ -248,7 +249,7 @@ class PsycopgSession(AskingSession):
 
     def bind(self, statement: str, arguments: Arguments) -> Bound:
         """A call as bytes, ready for ``perform``. Results are binary, which saves the server their conversion."""
-        return self._calls[statement], [_ENCODERS[type(value)](value) for value in arguments], *self._formats
+        return self._calls[statement], [ENCODERS[type(value)](value) for value in arguments], *self._formats
 
     def perform(self, bound: Bound) -> PGresult:
         try:
@@ -345,7 +346,7 @@ class PsycopgSession(AskingSession):
             return []
         reader = adapt.Transformer()
         reader.set_pgresult(raw)
-        return [_plain(row) for row in reader.load_rows(0, raw.ntuples, tuple)]
+        return [plain_row(row) for row in reader.load_rows(0, raw.ntuples, tuple)]
 
     def row_count(self, raw: PGresult) -> int:
         return int(raw.ntuples)
@@ -393,7 +394,7 @@ class PsycopgSession(AskingSession):
         known = self._readers.get(statement)
         reader = known or self._readers.setdefault(statement, adapt.Transformer())
         reader.set_pgresult(result, set_loaders=known is None)
-        return [_plain(row) for row in reader.load_rows(0, result.ntuples, tuple)]
+        return [plain_row(row) for row in reader.load_rows(0, result.ntuples, tuple)]
 
     def load(self, table: Table, chunks: Iterable[bytes]) -> int:
         """Bulk-load tab-separated text with COPY; return the number of rows."""
@@ -534,52 +535,3 @@ class PsycopgSession(AskingSession):
     def _lost(self, text: str, code: str = "") -> NoReturn:
         self._begun = self._sent_begin = False
         raise TransactionError(ErrorClass.CONNECTION_LOST, code or "08006", text.strip() or "the connection was lost")
-
-
-def encoded(value: Any) -> bytes | None:
-    """A value in the server's text format."""
-    return _ENCODERS[type(value)](value)
-
-
-def _null(_: None) -> None:
-    return None
-
-
-def _text(value: Any) -> bytes:
-    return str(value).encode()
-
-
-def _array(values: Sequence[Any]) -> bytes:
-    """Arrays of integers, the common case, are written as Python lists, which takes a third of the time."""
-    if {*map(type, values)} == {int}:
-        return b"{%b}" % str(values).strip("[(,)]").encode()
-    return b"{%b}" % b",".join(map(_element, values))
-
-
-def _element(value: Any) -> bytes:
-    text = encoded(value)
-    if text is None:
-        return b"NULL"
-    return b'"' + text.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
-
-
-_ENCODERS: defaultdict[type, Callable[[Any], bytes | None]] = defaultdict(
-    lambda: _text, {type(None): _null, int: b"%d".__mod__, str: str.encode, tuple: _array, list: _array}
-)
-
-
-def _filled(statement: Statement, arguments: dict[str, Any]) -> tuple[bytes, list[bytes | None]]:
-    if not arguments:
-        return _as_it_is(statement), []
-    filled = statement.filled(arguments)
-    text = filled.rendered(lambda _, index: f"${index}")
-    return text.encode(), [encoded(arguments[name]) for name in filled.parameters]
-
-
-@cache
-def _as_it_is(statement: Statement) -> bytes:
-    return statement.filled({}).rendered(lambda name, _: f":{name}").encode()
-
-
-def _plain(row: Row) -> Row:
-    return tuple(tuple(value) if isinstance(value, list) else value for value in row)

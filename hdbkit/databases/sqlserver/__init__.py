@@ -7,20 +7,18 @@ versions for its readers. Transactions are begun and ended by statements, since 
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import closing, suppress
-from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 from hdbkit.config import Isolation, Target
-from hdbkit.contracts import Capability, Row, SchemaOptions, Scope, Session, SessionOptions, Table
+from hdbkit.contracts import Capability, SchemaOptions, Session, SessionOptions
 from hdbkit.databases._base.access import CONNECT_TIMEOUT, LOOPBACK, connect_timeout_s, password_of
-from hdbkit.databases._base.dbapi import Bound, DbapiSession, ExploredDatabase, class_of, fields_of
-from hdbkit.databases._base.dbapi_statements import Compiled, Piece, ProcedureAnswer, piece, plain_rows, with_literals
+from hdbkit.databases._base.dbapi import class_of
+from hdbkit.databases._base.dbapi_session import DbapiSession
+from hdbkit.databases._base.explored import ExploredDatabase
 from hdbkit.databases._pyodbc import DRIVER, error_parts, module
 from hdbkit.databases.sqlserver.connect import (
     ENCRYPT,
@@ -37,14 +35,12 @@ from hdbkit.databases.sqlserver.connect import (
     refusal,
 )
 from hdbkit.databases.sqlserver.schema import SqlServerSchema, SqlServerSchemaOptions
-from hdbkit.errors import ErrorClass, InputError, RolledBackByDesign, TransactionError
+from hdbkit.databases.sqlserver.session import SqlServerSession
+from hdbkit.errors import ErrorClass, InputError, TransactionError
 from hdbkit.readings import Encryption, Timeout
-from hdbkit.sql import ANSI, SERVER_STATEMENTS, Statement, find, fragments, lexer_of
+from hdbkit.sql import ANSI
 
 KIND: Final = "sqlserver"
-_ENDS: Final = ("begin", "commit", "roll_back")
-_LINE: Final = "line"
-"""The first column of a result that has a row for each element of arrays."""
 _LEVELS: Final[Mapping[Isolation, str]] = {
     Isolation.READ_COMMITTED: "READ COMMITTED",
     Isolation.REPEATABLE_READ: "REPEATABLE READ",
@@ -76,15 +72,8 @@ _ACCESS: Final[tuple[str, ...]] = (
     *("in_doubt *", "suppress recovery *"),
 )
 """What guards, opens or records access, or executes programs."""
-_EXPLAINS: Final = re.compile(r"SET \w*SHOWPLAN_\w+ ON")
-"""What has the server only explain the commands after it."""
-_QUERY: Final = re.compile(r"(SELECT|WITH)\b")
 _LOST_STATE: Final = "IMC06"
 """Microsoft's driver: the connection is broken and cannot be recovered."""
-_ELEMENT: Final = 10
-"""The number of characters of an element of an array."""
-_BY_DESIGN: Final = 50001
-"""The error with which a natively compiled procedure rolls back by design."""
 _NO_LOCK: Final = "sp_getapplock: "
 _APPLICATION_LOCK: Final = {"-1": ErrorClass.LOCK_TIMEOUT, "-3": ErrorClass.DEADLOCK}
 """What sp_getapplock returns instead of an error; routines raise it with this number."""
@@ -108,107 +97,6 @@ class Found(NamedTuple):
     """The folder of statements that only the product has."""
     capabilities: frozenset[Capability]
     """What the product and the database have besides what every server has."""
-
-
-class SqlServerSession(DbapiSession):
-    """A connection, which commits each statement outside of a transaction."""
-
-    autocommits = True
-    returns_changed = True
-    rows_per_call = 5000
-    statement_timeout_s = 0
-    engine: SqlServer
-
-    def __init__(self, connection: Any, engine: SqlServer, scope: Scope) -> None:
-        super().__init__(connection, engine, scope)
-        texts = (find(engine.dialects, SERVER_STATEMENTS, f"{name}_transaction").text for name in _ENDS)
-        self._begin_text, self._commit_text, self._rollback_text = texts
-        self._hint = ""
-
-    def client_path(self, needs: frozenset[Capability]) -> str:
-        """Driver and ODBC driver."""
-        return f"{self.engine.driver}, {self.engine.odbc_driver}"
-
-    def encoded(self, value: Any) -> Any:
-        """An array as JSON text, whose elements have equal widths: natively compiled procedures have no parser."""
-        return f"[{','.join(f'{one:>{_ELEMENT}}' for one in value)}]" if isinstance(value, tuple) else value
-
-    def rows(self, raw: Any) -> list[Row]:
-        return plain_rows(raw)
-
-    def limit_workers(self, degree: int) -> None:
-        """Give each query a degree of parallelism; the language has none for a session."""
-        form = find(self.engine.dialects, SERVER_STATEMENTS, "parallel_hint")
-        self._hint = form.filled({"degree": degree}).text
-
-    def _compiled(self, statement: Statement) -> Compiled:
-        found = super()._compiled(statement)
-        if not self._hint:
-            return found
-        pieces = (
-            one._replace(text=f"{one.text}\n{self._hint}") if _QUERY.match(one.text) else one for one in found.pieces
-        )
-        return replace(found, pieces=tuple(pieces))
-
-    def _run(self, statement: Compiled, arguments: Mapping[str, Any]) -> Any:
-        """Commands that are only explained have their values in their texts, since only batches are explained."""
-        if any(_EXPLAINS.match(one.text) for one in statement.pieces):
-            calls = statement.calls([self.encoded(arguments[name]) for name in statement.parameters])
-            pieces = tuple(
-                Piece(with_literals(text, values, lexer_of(self.engine.dialects)), (), False)
-                for text, values in calls
-            )
-            statement = replace(statement, parameters=(), pieces=pieces)
-        return super()._run(statement, arguments)
-
-    def _sent(self, bound: Bound) -> Any:
-        """Send the commands of a call; return the rows of the last result, or the answer of a procedure."""
-        cursor, results = bound.cursor, []
-        for text, values in bound.calls:
-            cursor.execute(text, values)
-            while True:
-                if cursor.description is not None:
-                    results.append((cursor.description[0][0] == _LINE, len(cursor.description), cursor.fetchall()))
-                if not cursor.nextset():
-                    break
-        if not results:
-            return []
-        has_lines, _, rows = results[-1]
-        if not has_lines:
-            return rows
-        return [ProcedureAnswer(tuple(results))] if all(one[0] or one[2] for one in results) else []
-
-    def _insert_each(self, table: Table, head: str, one: Piece, cursor: Any, rows: Sequence[bytes]) -> None:
-        """In one command, as a JSON text: drivers send many parameters slowly, or ask the server for their types."""
-        text = self._load_text(table.name, tuple(table.columns))
-        cursor.execute(text, json.dumps(list(fields_of(rows)), ensure_ascii=False))
-        while cursor.nextset():  # an error may follow the first result
-            pass
-
-    def _load_text(self, table: str, columns: tuple[str, ...]) -> str:
-        dialects = self.engine.dialects
-        form, known = find(dialects, SERVER_STATEMENTS, "load_rows"), fragments(dialects)
-        value, field = known["loaded_value"], known["loaded_field"]
-        text = form.partly_filled({"table": table, "columns": columns}).text
-        text = text.replace("{values}", ", ".join(map(value.filled, columns)))
-        text = text.replace("{fields}", ", ".join(field.filled(f"{one}, {at}") for at, one in enumerate(columns)))
-        return piece(replace(form, text=text), self.engine.paramstyle).text
-
-    def _raise_error(self, error: Exception) -> NoReturn:
-        _, number, text = error_parts(error)
-        if number == _BY_DESIGN:
-            self._undo()
-            raise RolledBackByDesign(text) from None
-        super()._raise_error(error)
-
-    def _begin(self) -> None:
-        self.connection.execute(self._begin_text)
-
-    def _commit(self) -> None:
-        self.connection.execute(self._commit_text)
-
-    def _rollback(self) -> None:
-        self.connection.execute(self._rollback_text)
 
 
 class SqlServer(ExploredDatabase):

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from hdbkit.config import Isolation, Load, Target
 from hdbkit.contracts import Capability, PartLoad, Row, SchemaOptions, Scope, Session, SessionOptions, StatementLoad
-from hdbkit.databases._base.dbapi import DbapiSession
+from hdbkit.databases._base.dbapi_session import DbapiSession
 from hdbkit.databases._base.sql_schema import SqlSchema
 from hdbkit.databases._oracledb.connect import THICK, OracledbDatabase, driver
 from hdbkit.databases._oracledb.session import BY_DESIGN, PLSQL, OracleSession
@@ -33,7 +33,8 @@ from hdbkit.databases.timesten.connect import (
 )
 from hdbkit.errors import ErrorClass, InputError, RolledBackByDesign
 from hdbkit.readings import HostNeeds
-from hdbkit.sql import ANSI, IDENTIFIER
+from hdbkit.sql import ANSI
+from hdbkit.statement import IDENTIFIER
 
 _GROUP: Final = "create_cache_group_"
 _CACHED_TABLE: Final = re.compile(r"^(\w+) \($", re.MULTILINE)

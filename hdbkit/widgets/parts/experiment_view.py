@@ -25,7 +25,7 @@ from hdbkit.experiment.events import search_steps
 from hdbkit.experiment.max_rate import MaxRatePlan
 from hdbkit.experiment.sides import SlowCommitPlan
 from hdbkit.experiment.sources import read_plan
-from hdbkit.results.experiment_folder import runs_frame
+from hdbkit.results.experiment_runs import runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import duration_text, many, number

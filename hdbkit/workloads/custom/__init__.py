@@ -29,7 +29,8 @@ from hdbkit.contracts import (
 )
 from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, Problem, SchemaProblem, TransactionError
 from hdbkit.lexer import identifier
-from hdbkit.sql import Statement, in_its_file, lexer_of, made, statements
+from hdbkit.sql import in_its_file, lexer_of, made, statements
+from hdbkit.statement import Statement
 from hdbkit.workloads.built import build_command, drop_command, require_access, require_sight
 from hdbkit.workloads.custom.texts import Names, text_problems
 

@@ -19,23 +19,14 @@ from pydantic import TypeAdapter, ValidationError
 from hdbkit.config.files import Lines, read_yaml
 from hdbkit.config.metric import Measure
 from hdbkit.config.problems import did_you_mean, location, problems_of
-from hdbkit.config.specs.definition import (
-    FILE,
-    OF_BUILD,
-    Definition,
-    Key,
-    Number,
-    TableContent,
-    Variable,
-    name_of,
-    value_problems,
-    word_problems,
-)
+from hdbkit.config.specs.definition import FILE, Definition, Key, Number, TableContent, Variable, name_of
+from hdbkit.config.specs.definition_problems import OF_BUILD, value_problems, word_problems
 from hdbkit.contracts import Capability
 from hdbkit.databases import database, kinds
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.results.columns import OPERATIONS, SECONDS
-from hdbkit.sql import ANSI, Statement, lexers_of, read_statements, words_for
+from hdbkit.sql import ANSI, lexers_of, read_statements, words_for
+from hdbkit.statement import Statement
 from hdbkit.workloads.custom.texts import OTHERS, Names, text_problems, unended
 
 Texts = dict[str, dict[str, str]]

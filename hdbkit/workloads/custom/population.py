@@ -11,7 +11,8 @@ import numpy as np
 from hdbkit.config.specs.custom import CustomSpec
 from hdbkit.config.specs.definition import Number, number
 from hdbkit.contracts import Check, CheckSession, Part, PartLoad, PlannedCheck, StatementLoad, Table, TableLoad
-from hdbkit.sql import ANSI, Statement
+from hdbkit.sql import ANSI
+from hdbkit.statement import Statement
 from hdbkit.workloads.checking import all_there
 from hdbkit.workloads.custom.variables import Drawing
 

@@ -29,7 +29,8 @@ from hdbkit.contracts import (
     Workload,
 )
 from hdbkit.errors import InputError
-from hdbkit.sql import Statement, statements
+from hdbkit.sql import statements
+from hdbkit.statement import Statement
 from hdbkit.workloads.tproc_h.tables import TABLES
 
 QUERY_TIME = Metric(

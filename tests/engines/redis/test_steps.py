@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from hdbkit.databases.redis.session import Failure, Step, read_reply
+from hdbkit.databases.redis.commands import Step
+from hdbkit.databases.redis.replies import Failure, read_reply
 from hdbkit.sql import made
 
 

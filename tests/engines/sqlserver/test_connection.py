@@ -12,8 +12,9 @@ from hdbkit.config import Isolation, Target
 from hdbkit.contracts import SERVER, Capability, Table
 from hdbkit.databases import database
 from hdbkit.databases._base.dbapi_statements import Piece, ProcedureAnswer
-from hdbkit.databases.sqlserver import Found, SqlServer, SqlServerSession, _level
+from hdbkit.databases.sqlserver import Found, SqlServer, _level
 from hdbkit.databases.sqlserver.connect import chosen_driver, connection_string
+from hdbkit.databases.sqlserver.session import SqlServerSession
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, MissingDriver, Rejected
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from tests.engines.sqlserver.double import Module, failure

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from hdbkit.contracts import OPERATIONS, Operation, Scope, SessionOptions, Table
-from hdbkit.databases.sqlserver import ERRORS, SqlServer, SqlServerSession
+from hdbkit.databases.sqlserver import ERRORS, SqlServer
+from hdbkit.databases.sqlserver.session import SqlServerSession
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.execution.query_plans import explained
 from hdbkit.sql import SERVER_STATEMENTS, made, statements
