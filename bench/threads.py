@@ -34,7 +34,7 @@ from hdbkit.databases import database
 from hdbkit.databases._mysqlclient.connect import password_in_file
 from hdbkit.databases._mysqlclient.wire import Call
 from hdbkit.errors import RunFailed
-from hdbkit.execution.client import Client, ClientPlan, reason_path
+from hdbkit.execution.client import ClientPlan, ClientProcess, reason_path
 from hdbkit.execution.control import ClientState, Control, Field
 from hdbkit.execution.host import process_cpu_s
 from hdbkit.execution.local_pool import LocalPool
@@ -303,7 +303,7 @@ def main() -> None:
 
 
 def _live(folder: Path, plan: RunPlan, own: ClientPlan) -> None:
-    client = Client(folder, plan, own)
+    client = ClientProcess(folder, plan, own)
     try:
         client.live()
     except Exception as error:

@@ -39,7 +39,7 @@ from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.files import read_text
 from hdbkit.lexer import STANDARD, Lexer, lexer_with
 from hdbkit.paths import data_folder
-from hdbkit.statement import COMMANDS, Fragment, Statement
+from hdbkit.statement import COMMANDS_SUFFIX, Fragment, Statement
 
 ANSI = "ansi"
 """The folder of the statements in standard SQL, for all SQL engines."""
@@ -49,7 +49,7 @@ _VARIANT = re.compile(r"--\s*variant:\s*(\S+)\s*")
 _NAME = re.compile(r"^--\s*(name|commands|attempt):\s*(\S+)\s*$", re.MULTILINE)
 _FRAGMENT = re.compile(r"^--\s*fragment:\s*([a-z_]+)(?:\(([a-z_, ]*)\))?\s*$", re.MULTILINE)
 _DECLARED = re.compile(r"--\s*(parameters|returns|key|nodes):\s*(.*)")
-_SCRIPTS = (".lua", COMMANDS)
+_SCRIPTS = (".lua", COMMANDS_SUFFIX)
 _FILES = (".sql", *_SCRIPTS)
 _FRAGMENTS = "fragments.sql"
 _LEXER = re.compile(r"^--\s*lexer:\s*(.*)$", re.MULTILINE)
@@ -196,7 +196,9 @@ def folders(dialects: tuple[str, ...]) -> list[str]:
     )
 
 
-def listed(dialects: tuple[str, ...], folder: str | None = None, name: str | None = None) -> list[Statement]:
+def listed_statements(
+    dialects: tuple[str, ...], folder: str | None = None, name: str | None = None
+) -> list[Statement]:
     """The statements of all folders without duplicates, or of one such as ``shop/stall``; ``name`` selects.
 
     Raises:

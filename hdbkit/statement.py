@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.errors import InputError
-from hdbkit.lexer import STANDARD, Lexer, Name
+from hdbkit.lexer import STANDARD, Lexer, SqlName
 
 _USE = re.compile(r"\{\{\s*([a-z_]+)(?:\(([^{}]*(?:\{[a-z_]+\}[^{}]*)*)\))?\s*\}\}")
 _ARGUMENT = re.compile(r"'(?:[^']|'')*'|[(),]|[^'(),]+")
-COMMANDS = ".commands"
+COMMANDS_SUFFIX = ".commands"
 _VALUE = re.compile(r"(?<![:\w\\]):(?P<name>[a-z_][a-z0-9_]*)")
 _TYPED = re.compile(
     r"(?P<cast>\b(?i:CAST)\s*\(\s*)?(?<![:\w\\]):(?P<name>[a-z_][a-z0-9_]*)"
@@ -87,7 +87,7 @@ class Statement:
     @property
     def is_commands(self) -> bool:
         """Whether it is commands of an engine without SQL, one in each line."""
-        return self.origin.suffix == COMMANDS
+        return self.origin.suffix == COMMANDS_SUFFIX
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -194,7 +194,7 @@ def _arguments(given: str) -> list[str]:
 
 def _identifier(words: Mapping[str, Any], name: str, lexer: Lexer) -> str:
     given = words[name]
-    if isinstance(given, Name):
+    if isinstance(given, SqlName):
         return given.written(lexer)
     parts = [str(part) for part in (given if isinstance(given, tuple) else (given,))]
     for part in parts:

@@ -20,7 +20,7 @@ from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.results.batch_folder import BatchFolder, JobRecord, JobStatus, batch_folder, job_key, usual_id
 from hdbkit.workspace import BareWorkspace
 
-COLUMNS = ("job", "status", "skipped", "seconds", "error", "notebook")
+_COLUMNS = ("job", "status", "skipped", "seconds", "error", "notebook")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class BatchStep:
     skipped: bool = False
 
 
-OnStep = Callable[[BatchStep], None]
+_OnStep = Callable[[BatchStep], None]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class BatchVerbs(BareWorkspace):
         params: Sequence[Path | str],
         *,
         batch_id: str | None = None,
-        watch: OnStep = lambda _: None,
+        watch: _OnStep = lambda _: None,
     ) -> BatchResult:
         """Execute a notebook once per parameter file; skip files that were already executed with the same values.
 
@@ -117,7 +117,7 @@ class BatchVerbs(BareWorkspace):
                     (job.name, str(record.status), skipped, record.seconds, record.error, folder.executed(job.name))
                 )
             write_batch_index(folder, self.results, len(jobs))
-        return BatchResult(folder, pd.DataFrame(rows, columns=list(COLUMNS)))
+        return BatchResult(folder, pd.DataFrame(rows, columns=list(_COLUMNS)))
 
 
 def _jobs(notebook: Path, files: Sequence[Path], workspace: BareWorkspace) -> list[_Job]:
@@ -155,7 +155,7 @@ def _execute(
     job: _Job,
     folder: BatchFolder,
     step: BatchStep,
-    watch: OnStep,
+    watch: _OnStep,
     workspace: BareWorkspace,
 ) -> JobRecord:
     """Execute one notebook up to its last cell or the first that fails."""

@@ -52,7 +52,7 @@ from hdbkit.experiment.sides import ComparisonPlan, in_blocks
 from hdbkit.report.compare_report import compare_card, compare_report
 from hdbkit.report.tables import cell
 from hdbkit.results.catalog import find_run, profile_tag, rows_of, runs_of_profile, runs_under
-from hdbkit.results.differences import differing, side_names
+from hdbkit.results.differences import differing_values, side_names
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import known_settings
@@ -463,7 +463,7 @@ def _names_of(base: Side | Target, new: Side | Target, results: Mapping[str, lis
             return found
     listing = rows_of([(one.folder, one.manifest) for side in results.values() for one in side])
     sides = [at for at, side in enumerate(results.values()) for _ in side]
-    return side_names(listing.runs, differing(listing.runs, listing.details), sides)
+    return side_names(listing.runs, differing_values(listing.runs, listing.details), sides)
 
 
 def _again(words: tuple[str, str], sides: Mapping[str, list[Result]]) -> Again:

@@ -23,7 +23,7 @@ from hdbkit.contracts import Capability, Check, Database, PlannedCheck, Schema, 
 from hdbkit.control_groups import limits
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HalfBuilt, InputError, NoAccess, TransactionError
-from hdbkit.loading import BuildProgress, BuildResult, DataFiles, Format, Progress, Written, write_population
+from hdbkit.loading import BuildProgress, BuildResult, DataFiles, Format, Progress, WrittenData, write_population
 from hdbkit.loading import build as build_schema
 from hdbkit.loading import drop as drop_schema
 from hdbkit.servers import control
@@ -352,7 +352,7 @@ def datagen(
     processes: int | None = None,
     progress: Progress | None = None,
     **fields: Any,
-) -> Written:
+) -> WrittenData:
     """Write the rows of a workload to files; an interrupted call continues, and other files are never replaced.
 
     Args:

@@ -31,7 +31,7 @@ from hdbkit.contracts import (
     Setting,
     Workload,
 )
-from hdbkit.control_groups import Limits, limits
+from hdbkit.control_groups import GroupLimits, limits
 from hdbkit.databases import database, product_named
 from hdbkit.errors import (
     CannotConnect,
@@ -412,7 +412,7 @@ def _schema(engine: Database, target: Target, asked: Workload) -> Findings:
             yield Finding("statistics", State.OK, "those of all tables are there")
 
 
-def _quota(subject: str, usable: Limits, who: str) -> Findings:
+def _quota(subject: str, usable: GroupLimits, who: str) -> Findings:
     """That a CPU quota, as of a container or a service, will pause processes."""
     if usable.quota is not None:
         text = f"{who} are paused" if who == "clients" else f"{who} is paused"
@@ -422,7 +422,7 @@ def _quota(subject: str, usable: Limits, who: str) -> Findings:
 
 def _hosts(target: Target) -> Findings:
     """This host, on which the clients run, and the server's, if its agent reports it."""
-    whole, usable = Limits(os.cpu_count() or 1, psutil.virtual_memory().total, None), limits()
+    whole, usable = GroupLimits(os.cpu_count() or 1, psutil.virtual_memory().total, None), limits()
     load = os.getloadavg()[0]
     state = State.OK if load <= BUSY_SHARE * whole.cores else State.WARNING
     cores = many(usable.cores, "core") + (f" of {whole.cores}" if usable.cores < whole.cores else "")

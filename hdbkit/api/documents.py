@@ -27,7 +27,7 @@ from hdbkit.api.sweeping import SweepResult
 from hdbkit.config.metric import Metric
 from hdbkit.experiment import ExperimentStatus
 from hdbkit.experiment.sweep import SweepPlan
-from hdbkit.loading import BuildResult, Written
+from hdbkit.loading import BuildResult, WrittenData
 from hdbkit.results.manifest import Status
 from hdbkit.results.run_result import RunResult
 
@@ -125,7 +125,7 @@ def of_build(done: BuildResult) -> Document:
     return {"rows": done.rows, "duration_s": done.duration_s, "checks": checks}
 
 
-def of_written(done: Written) -> Document:
+def of_written(done: WrittenData) -> Document:
     """Rows that were written to files."""
     about = {"folder": str(done.folder), "chunks": list(done.chunks), "kept": done.kept}
     return about | {"rows": done.rows, "size_bytes": done.size_bytes}

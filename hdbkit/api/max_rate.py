@@ -13,7 +13,7 @@ import pandas as pd
 from hdbkit.analysis.comparison.groups import Finished, metric_values
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.latency_limit import Limit
-from hdbkit.analysis.statistics.limit_search import MIN_BLOCKS, Estimate, estimate
+from hdbkit.analysis.statistics.limit_search import MIN_BLOCKS, RateEstimate, estimate_rate
 from hdbkit.analysis.sweep.warnings import start_warnings
 from hdbkit.api.executing import executing
 from hdbkit.api.experiment_result import ExperimentResult
@@ -69,7 +69,7 @@ class MaxRate(ExperimentResult):
     """The highest rate at which the limit holds, in ``rate_of`` per second of all users, with its 95 % interval."""
 
     limit: Limit
-    found: Estimate
+    found: RateEstimate
     made: list[MaxRateRun]
     folder: ExperimentFolder
     plan: MaxRatePlan
@@ -273,7 +273,7 @@ class MaxRateVerbs(RunVerbs):
             MaxRateRun(plan.limit, one.block, plan.rate(one), result)
             for one, result in zip(plan.runs, results, strict=True)
         ]
-        return MaxRate(plan.limit, estimate(found.blocks), made, folder, plan, self)
+        return MaxRate(plan.limit, estimate_rate(found.blocks), made, folder, plan, self)
 
 
 def _require_open_loop(spec: WorkloadSpec, load: Load) -> None:

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import BlockModel
-from hdbkit.analysis.statistics.detection import Design, Noise, detectable, detection, pooled_noise
+from hdbkit.analysis.statistics.detection import Design, PooledNoise, detectable, detection, pooled_noise
 from hdbkit.analysis.statistics.power import POWER
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.arrivals import rate_of
@@ -73,7 +73,7 @@ class PlannedPower:
     comparisons: int
     counts: int
     looks: tuple[int, ...]
-    noise: Noise | None
+    noise: PooledNoise | None
     source: str = ""
 
     @property
@@ -120,7 +120,7 @@ class PlannedPower:
         A row each with name, blocks, noise, effect, probability, low and high (of the probability).
         """
         if self.noise is None:
-            lines = [(f"noise of {share(one)}", 1, Noise(one, np.nan, np.nan)) for one in ASSUMED]
+            lines = [(f"noise of {share(one)}", 1, PooledNoise(one, np.nan, np.nan)) for one in ASSUMED]
             most = float(np.expm1(1.6 * detectable(self._design(1)) * ASSUMED[1]))
         else:
             lines = [(many(self.blocks * times, "block"), times, self.noise) for times in _TIMES]

@@ -37,7 +37,7 @@ from hdbkit.experiment.sides import Commit, ReleasesPlan, Side, SlowCommitPlan, 
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
 from hdbkit.results.journal import Step
 from hdbkit.servers import launcher, startable_kinds
-from hdbkit.servers.source_builds import commit_of, commits_between, described, short, subject_of
+from hdbkit.servers.source_builds import commit_of, commits_between, described_build, short, subject_of
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 from hdbkit.workspace import BareWorkspace
@@ -367,13 +367,13 @@ def search(plan: SlowCommitPlan, measured: Callable[[ReleasesPlan, Decided], Rel
     half = sqrt(ratio.ratio)
 
     def is_slow(commit: str) -> bool | None:
-        two = (base, Commit(ref=described(first.checkout, commit), commit=commit))
+        two = (base, Commit(ref=described_build(first.checkout, commit), commit=commit))
         planned = _step(plan, len(steps) + 1, two)
         steps.append(measured(planned, lambda found: beyond(found, half) is not None))
         return beyond(steps[-1].pairs[0], half)
 
     left = bisected(commits, is_slow)
-    subjects = tuple(f"{described(first.checkout, one)}: {subject_of(first.checkout, one)}" for one in left)
+    subjects = tuple(f"{described_build(first.checkout, one)}: {subject_of(first.checkout, one)}" for one in left)
     return replace(whole, search=Search(tuple(steps), tuple(left), subjects))
 
 

@@ -31,8 +31,8 @@ from hdbkit.config.metric import Metric
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import number, virtual_users
 
-MAX_ROWS = 4
-QUANTILES = {"p50": "p50_us", "p95": "p95_us", "p99": "p99_us", "p99.9": "p999_us"}
+_MAX_ROWS = 4
+_QUANTILES = {"p50": "p50_us", "p95": "p95_us", "p99": "p99_us", "p99.9": "p999_us"}
 _SIGNS = "\N{BLACK CIRCLE}\N{BLACK SQUARE}\N{BLACK DIAMOND}\N{BLACK UP-POINTING TRIANGLE}"
 """The first markers of the palette as letters."""
 _Typical = dict[tuple[int, str], list[float]]
@@ -61,10 +61,10 @@ def detail_charts(
     charts, metric = [], first.metric
     if len(courses):
         drawn = drawn_lines(at, metric, MAX_COLOURED, MAX_COLOURED)
-        charts.append(throughput_over_time(courses, labels, metric.rate, drawn, users))
+        charts.append(_throughput_over_time(courses, labels, metric.rate, drawn, users))
     if len(latencies):
-        drawn = drawn_lines(at, metric, MAX_ROWS, 2)
-        charts.append(latency_by_operation(latencies, labels, drawn, users, first))
+        drawn = drawn_lines(at, metric, _MAX_ROWS, 2)
+        charts.append(_latency_by_operation(latencies, labels, drawn, users, first))
     return charts
 
 
@@ -78,7 +78,7 @@ def drawn_lines(verdicts: pd.DataFrame, metric: Metric, maximum: int, otherwise:
     return [Line(places.index(one), int(one), str(known.loc[one, "label"])) for one in drawn]
 
 
-def throughput_over_time(
+def _throughput_over_time(
     courses: pd.DataFrame, labels: pd.Series[str], rate: Metric, drawn: list[Line], users: int
 ) -> Chart:
     """The rate along the run: a line is the median over a configuration's runs, its band spans them."""
@@ -141,14 +141,14 @@ def halves(courses: pd.DataFrame, labels: pd.Series[str], rate: Metric) -> pd.Da
 _SPREAD = {"lowest": "min", "median": "median", "highest": "max"}
 
 
-def latency_by_operation(
+def _latency_by_operation(
     latencies: pd.DataFrame, labels: pd.Series[str], drawn: list[Line], users: int, first: Manifest
 ) -> Chart:
     """The exact quantiles of each operation, a row per configuration: medians over its runs."""
-    medians = latencies.groupby(["configuration", "operation"])[list(QUANTILES.values())].median() / 1000
+    medians = latencies.groupby(["configuration", "operation"])[list(_QUANTILES.values())].median() / 1000
     typical: _Typical = {(int(one), str(name)): values for (one, name), *values in medians.itertuples()}
     names = list(dict.fromkeys(latencies["operation"]))
-    signs = " ".join(f"{sign} {name}" for sign, name in zip(_SIGNS, QUANTILES, strict=True))
+    signs = " ".join(f"{sign} {name}" for sign, name in zip(_SIGNS, _QUANTILES, strict=True))
     tall = len(drawn) + 1
     fig = figure(f"service time (ms, log): {signs}", "", height=150 + 17 * tall * len(names))
     for row, line in enumerate(drawn):
@@ -181,9 +181,9 @@ def _quantiles(line: Line, row: int, tall: int, names: list[str], typical: _Typi
             continue
         x += [*plain(values), None]
         y += [-(tall * index + row)] * (len(values) + 1)
-        hovers += [f"{name} {quantile} {number(ms, 3)} ms" for quantile, ms in zip(QUANTILES, values, strict=True)]
+        hovers += [f"{name} {quantile} {number(ms, 3)} ms" for quantile, ms in zip(_QUANTILES, values, strict=True)]
         hovers.append("")
-    symbols = [*MARKERS[: len(QUANTILES)], MARKERS[0]] * (len(x) // (len(QUANTILES) + 1))
+    symbols = [*MARKERS[: len(_QUANTILES)], MARKERS[0]] * (len(x) // (len(_QUANTILES) + 1))
     return go.Scatter(
         x=x, y=y, text=hovers, name=line.label, mode="lines+markers", cliponaxis=False,
         line={"color": look["color"], "width": 1.5}, marker={"color": look["color"], "size": 8, "symbol": symbols},
@@ -194,8 +194,8 @@ def _quantiles(line: Line, row: int, tall: int, names: list[str], typical: _Typi
 def _latency_table(latencies: pd.DataFrame, labels: pd.Series[str], names: list[str]) -> pd.DataFrame:
     """Every configuration and operation: medians over the runs, in ms."""
     groups = latencies.groupby(["configuration", "operation"])
-    table = (groups[list(QUANTILES.values())].median() / 1000).round(4)
-    table.columns = pd.Index([f"{name} (ms)" for name in QUANTILES])
+    table = (groups[list(_QUANTILES.values())].median() / 1000).round(4)
+    table.columns = pd.Index([f"{name} (ms)" for name in _QUANTILES])
     table.insert(0, "runs", groups["run_id"].nunique())
     table = table.reset_index().sort_values(
         ["operation", "configuration"], key=lambda one: one.map(names.index) if one.name == "operation" else one

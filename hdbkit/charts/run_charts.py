@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from hdbkit.analysis.run import quantiles
 from hdbkit.analysis.run.events import events
-from hdbkit.analysis.run.failures import RETRIED, failures, samples
+from hdbkit.analysis.run.failures import RETRIES, failures, samples
 from hdbkit.analysis.run.faults import course_of_faults
 from hdbkit.analysis.run.host_activity import of_load_host, of_server
 from hdbkit.analysis.run.latency_tail import shares_ms, shares_text, slow_end
@@ -63,7 +63,7 @@ _USERS = DetailChart(
 )
 MARGIN_PX = 90
 """Room for the longest labels, so that the axes of time begin below each other."""
-MAX_POINTS = 400
+_MAX_POINTS = 400
 """Points of a line; a longer run is drawn in steps of more than a second."""
 
 
@@ -82,7 +82,7 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
 
 def _run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     window, result = window_of(manifest), manifest.measured
-    step_s = max(1, math.ceil(window.end_us / 1e6 / MAX_POINTS))
+    step_s = max(1, math.ceil(window.end_us / 1e6 / _MAX_POINTS))
     course = throughput(folder, manifest, step_s)
     failed = failures(folder, step_s)
     throughput_chart = throughput_over_time(
@@ -149,12 +149,12 @@ def _latencies(folder: RunFolder, manifest: Manifest, window: Window, step_s: in
     times = ("response", "service") if manifest.paced else ("service",)
     first = times[0]
     for time in times:
-        latency = quantiles.TIMES[time]
+        latency = quantiles.TIME_COLUMNS[time]
         latencies = quantiles.by_second(folder, Window(0, window.end_us), step_s, latency)
         of_headline = latencies[latencies["operation"] == manifest.operations.index(manifest.headline)]
         histogram = quantiles.counts(folder, window, latency)
         done = histogram[histogram["outcome"] != Outcome.FAILED.value]
-        heat_s = max(1, math.ceil(window.end_us / 1e6 / MAX_STEPS))
+        heat_s = max(1, math.ceil(window.end_us / 1e6 / _MAX_STEPS))
         bands = latency_bands(
             folder, Window(0, window.end_us), manifest.operations.index(manifest.headline), heat_s, latency
         )
@@ -162,7 +162,7 @@ def _latencies(folder: RunFolder, manifest: Manifest, window: Window, step_s: in
         charts += [
             latency_over_time(of_headline, window, manifest.headline, time),
             *heat,
-            latency_by_operation(done, manifest.operations, manifest.noun, time),
+            _latency_by_operation(done, manifest.operations, manifest.noun, time),
         ]
     return charts
 
@@ -268,7 +268,7 @@ def lag_over_time(samples: pd.DataFrame, window: Window) -> Chart:
     return Chart("replication_lag", "How far was the standby behind?", fig, words, samples)
 
 
-def latency_by_operation(histogram: pd.DataFrame, operations: list[str], noun: str, time: str = "service") -> Chart:
+def _latency_by_operation(histogram: pd.DataFrame, operations: list[str], noun: str, time: str = "service") -> Chart:
     """Latency at each share of the operations, the slow end stretched; ``histogram`` as of ``quantiles.counts``.
 
     ``time`` is that of the figures, one of ``quantiles.TIMES``.
@@ -320,17 +320,14 @@ def errors_by_class(failed: pd.DataFrame, kinds: pd.DataFrame, window: Window, s
     fig.update_yaxes(rangemode="tozero")
     counts = ", ".join(f"{name} {count:,}" for name, count in totals.items())
     words = f"Over the whole run, by class: {counts}. "
-    words += f'"{RETRIED}" counts each retry. ' if RETRIED in totals else ""
+    words += f'"{RETRIES}" counts each retry. ' if RETRIES in totals else ""
     words += "The table has a sample of each message." if len(kinds) else "No messages were recorded."
     return Chart(
         "errors", "Which errors occurred, and when?", fig, words, kinds if len(kinds) else totals.reset_index()
     )
 
 
-# The chart of a run's faults: what was committed and what failed, on one time axis.
-
-
-MAX_STEPS = 120
+_MAX_STEPS = 120
 """Steps of time that are drawn; a longer run is drawn in longer steps."""
 
 

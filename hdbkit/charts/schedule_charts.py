@@ -108,9 +108,6 @@ def _backlog(steps: pd.DataFrame, result: ScheduleResult, window: Window, noun: 
     return Chart("backlog", "Did the backlog grow?", fig, words, steps[["backlog", "skipped"]].reset_index())
 
 
-# Throughput against latency over the steps of a run.
-
-
 _STAGES = {True: "search", False: "blocks"}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.analysis.run.quantiles import supported
-from hdbkit.analysis.run.records import Window, operations_of, quoted
+from hdbkit.analysis.run.records import Window, operations_of, sql_text
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import colour, figure
 from hdbkit.config.metric import DetailChart
@@ -17,7 +17,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.text import many, number, plural
 
 _OF_VALUES = {"p50_us": 0.5, "p95_us": 0.95}
-MAX_VALUES = 200
+_MAX_VALUES = 200
 """Values that are drawn, the most frequent first; the table has all."""
 
 
@@ -27,7 +27,7 @@ def detail_chart(folder: RunFolder, window: Window, asked: DetailChart, noun: st
     table = operations_by_value(folder, window, asked.column)
     if len(table) < 2:
         return None
-    drawn = table.nlargest(MAX_VALUES, "n").sort_values("value")
+    drawn = table.nlargest(_MAX_VALUES, "n").sort_values("value")
     texts = drawn["value"].astype(str)
     fig = figure(asked.axis, f"{plural(noun)} in the window", showlegend=False)
     fig.add_bar(
@@ -46,7 +46,7 @@ def detail_chart(folder: RunFolder, window: Window, asked: DetailChart, noun: st
     )
     if p95.notna().any():
         words += f" 95 % of them took at most {number(p95.min(), 3)} to {number(p95.max(), 3)} ms."
-    words += f" The {MAX_VALUES} most frequent are drawn; the table has all." if len(table) > MAX_VALUES else ""
+    words += f" The {_MAX_VALUES} most frequent are drawn; the table has all." if len(table) > _MAX_VALUES else ""
     shown = pd.DataFrame(
         {asked.column: table["value"], "n": table["n"], "p50 (ms)": table["p50_us"] / 1000, "p95 (ms)": p95}
     )
@@ -73,9 +73,9 @@ def operations_by_value(folder: RunFolder, window: Window, column: str) -> pd.Da
         found: pd.DataFrame = (
             rows.filter(f"outcome <> {Outcome.FAILED.value}")
             .aggregate(
-                f"{quoted(column)} AS value, count(*)::BIGINT AS n, "
+                f"{sql_text(column)} AS value, count(*)::BIGINT AS n, "
                 "quantile_disc(latency_us, 0.5)::BIGINT AS p50_us, quantile_disc(latency_us, 0.95)::BIGINT AS p95_us",
-                quoted(column),
+                sql_text(column),
             )
             .order("value")
             .df()

@@ -73,7 +73,7 @@ class _OnCall(Mapping[str, Any]):
         return len(COMMANDS)
 
 
-class Commands(Interruptible):
+class _Commands(Interruptible):
     """The program's commands, whose help needs no import."""
 
     def __init__(self, **given: Any) -> None:
@@ -92,7 +92,7 @@ class Commands(Interruptible):
 
 app = typer.Typer(
     name="hdbkit",
-    cls=Commands,
+    cls=_Commands,
     epilog="Start with: hdbkit demo --quick. For options and examples of a command: hdbkit COMMAND --help",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -49,7 +49,7 @@ LoadFile = Annotated[Path | None, typer.Option("--params", help="YAML file with 
 Yes = Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
 
-Run = TypeVar("Run")
+_Run = TypeVar("_Run")
 Experiment = TypeVar("Experiment")
 
 PLAIN = (bool, int, float, str, Path)
@@ -57,8 +57,8 @@ _OPTIONS = "Options"
 
 
 def run_or_experiment(
-    wanted: str, run: Callable[[str], Run], experiment: Callable[[str], Experiment]
-) -> Run | Experiment:
+    wanted: str, run: Callable[[str], _Run], experiment: Callable[[str], Experiment]
+) -> _Run | Experiment:
     """The run of this name, else the experiment of this name. Raises ``InputError`` about runs for neither."""
     try:
         return run(wanted)

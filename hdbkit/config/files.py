@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from hdbkit.config.problems import location, problems_of
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.files import is_utf8, read_text
-from hdbkit.yaml_nodes import MAX_DEPTH, compose
+from hdbkit.yaml_nodes import MAX_NESTING, compose
 
 Lines = dict[tuple[str | int, ...], int]
 Model = TypeVar("Model", bound=BaseModel)
@@ -78,8 +78,8 @@ class _Reader:
     def content(self, node: yaml.Node, at: tuple[str | int, ...], depth: int) -> Any:
         """The plain value of ``node``; raises ``ValueError`` for aliases that are recursive or grow without limit."""
         self._values += 1
-        if depth > MAX_DEPTH or self._values > _MAX_VALUES:
-            raise ValueError(f"it has more than {_MAX_VALUES} values, or is nested more than {MAX_DEPTH} deep")
+        if depth > MAX_NESTING or self._values > _MAX_VALUES:
+            raise ValueError(f"it has more than {_MAX_VALUES} values, or is nested more than {MAX_NESTING} deep")
         self.lines.setdefault(at, _line(node))
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, at, depth)

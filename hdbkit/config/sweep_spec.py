@@ -25,7 +25,7 @@ from hdbkit.config.preparation import Preparation
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.server_files import settings_of_file
 from hdbkit.config.specs import AnyLoad, AnyWorkload
-from hdbkit.config.sweep_factors import Constraint, Factors, Facts, Text, Values, ValueText
+from hdbkit.config.sweep_factors import Constraint, Factors, FactorValues, Facts, SettingText, ValueText
 from hdbkit.config.sweep_values import Formula, names_of, special_texts
 from hdbkit.errors import ConfigErrors, InputError
 
@@ -81,14 +81,14 @@ class SweepSpec(Preparation):
     facts: Facts = Field(
         default_factory=dict, description="facts of the database's host for formulas and constraints: {ram: 64GB}"
     )
-    settings: dict[str, Values] = Field(default_factory=dict, description="values of each server setting")
+    settings: dict[str, FactorValues] = Field(default_factory=dict, description="values of each server setting")
     factors: Factors = Field(default_factory=dict, description="values of options of the load and the schema")
-    settings_file: dict[Annotated[str, Field(pattern=_FILE_NAME)], dict[str, Text]] = Field(
+    settings_file: dict[Annotated[str, Field(pattern=_FILE_NAME)], dict[str, SettingText]] = Field(
         default_factory=dict,
         description="settings that change together, by the name of their set; in a file also a list of the "
         "server's configuration files: [tuned.conf, own.conf]",
     )
-    special: dict[str, tuple[Text, ...]] = Field(
+    special: dict[str, tuple[SettingText, ...]] = Field(
         default_factory=dict, description="values that are not sizes, such as -1; constraints ignore them"
     )
     constraints: tuple[Constraint, ...] = Field(

@@ -15,7 +15,7 @@ from hdbkit.contracts.schemas import Part, PartLoad, Schema
 from hdbkit.contracts.sessions import Access, Capability, Row, Scope, Session, SessionOptions, SqlSession, Table
 from hdbkit.statement import Statement
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 AHEAD = 500
 """Operations that a virtual user draws at once. Users with many sessions draw fewer, which would fill the memory."""
 
@@ -41,7 +41,7 @@ class Route:
     sessions: tuple[Session, ...]
     seed: int | None = None
 
-    def turns(self, each: Sequence[T]) -> Iterator[T]:
+    def turns(self, each: Sequence[_T]) -> Iterator[_T]:
         """Without end, what belongs to the session of the next operation; ``each`` has one element per session."""
         if self.seed is None:
             return itertools.cycle(each)

@@ -23,7 +23,7 @@ _FILES: Final = {
 """The templates, and the file that each becomes."""
 
 
-def write_skeleton(name: str, folder: Path) -> list[Path]:
+def write_engine(name: str, folder: Path) -> list[Path]:
     """Write the package of an engine into a new or empty folder; return its files.
 
     Raises:

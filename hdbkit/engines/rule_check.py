@@ -30,11 +30,11 @@ from hdbkit.contracts import (
     Violation,
     Workload,
 )
-from hdbkit.databases import database, within
+from hdbkit.databases import database, within_server
 from hdbkit.errors import InputError
 from hdbkit.workloads.present import require_claim, require_primary
 
-SCHEMA: Final = "hdbkit_check"
+_SCHEMA: Final = "hdbkit_check"
 """The schema of the tables, on engines that have schemas."""
 _RECORD: Final = '{"kind": "engine check"}'
 _LOCK_TIMEOUT_MS: Final = 10_000
@@ -91,7 +91,7 @@ class _Elsewhere:
         return getattr(self._work, name)
 
     def scope(self, dialects: tuple[str, ...]) -> Scope:
-        return replace(self._work.scope(dialects), schema=SCHEMA)
+        return replace(self._work.scope(dialects), schema=_SCHEMA)
 
 
 class _Bench:
@@ -190,7 +190,7 @@ def _remove_old(schema: Schema, target: Target) -> None:
         schema.drop()
     elif log.exists:
         own = Capability.SCHEMAS in database(target).capabilities
-        where = f"schema {SCHEMA} in {target.described}" if own else f"the database of {target.described}"
+        where = f"schema {_SCHEMA} in {target.described}" if own else f"the database of {target.described}"
         listed = f" ({', '.join(sorted(log.tables))})" if log.tables else ""
         raise InputError(
             f"{where} has something that hdbkit did not create for a check{listed}; nothing was changed. "
@@ -213,7 +213,7 @@ def _tried(bench: _Bench, rule: Rule) -> Tried:
     """Try a rule. Whatever it raises breaks it: no error of a driver may leave an engine."""
     with closing(bench):
         try:
-            with within(_RULE_S, bench.sessions):
+            with within_server(_RULE_S, bench.sessions):
                 rule.hold(bench)
         except Violation as violation:
             return Tried(rule.name, False, str(violation))

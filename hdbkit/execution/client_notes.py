@@ -19,15 +19,15 @@ from typing import Any
 from hdbkit.contracts import CommentedSession, Prepared, User
 from hdbkit.files import JsonLines
 
-TRACES = "*.traces"
-SLOW_PLANS = "*.slow_plans"
+TRACE_FILES = "*.traces"
+SLOW_PLAN_FILES = "*.slow_plans"
 MAX_STATEMENTS = 100
 """Statements that are kept: a routine that writes values into its statements makes a new one each time."""
 
 
 def traces_path(spools: Path, client: int) -> Path:
     """The file in which a client notes its sampled operations."""
-    return spools / TRACES.replace("*", f"{client:05d}")
+    return spools / TRACE_FILES.replace("*", f"{client:05d}")
 
 
 def trace_id(run_id: str, index: int, number: int) -> str:
@@ -99,7 +99,7 @@ class SlowPlans:
     """
 
     def __init__(self, spools: Path, client: int) -> None:
-        self._lines = JsonLines(spools / SLOW_PLANS.replace("*", f"{client:05d}"))
+        self._lines = JsonLines(spools / SLOW_PLAN_FILES.replace("*", f"{client:05d}"))
         self._slowest: dict[str, float] = {}
 
     def note(self, index: int, ms: float, statement: str, plan: str) -> None:

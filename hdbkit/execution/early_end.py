@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from hdbkit.analysis.statistics.batch_means import PARTS, looks, upper_bound
-from hdbkit.plan import Limits, RunPlan
+from hdbkit.plan import RunLimits, RunPlan
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -37,7 +37,7 @@ class EarlyEnd:
         self.reason = ""
         self._limits, self._window_s = plan.limits, window_s or math.inf
         is_here = plan.load.cluster is None  # the spools of other load hosts are not read before the end
-        self._looks = looks(self._window_s) if window_s and is_here and plan.limits != Limits() else []
+        self._looks = looks(self._window_s) if window_s and is_here and plan.limits != RunLimits() else []
         self._metric, self._headline = manifest.metric, manifest.headline
         self._code = manifest.operations.index(manifest.headline)
         self._of_metric = [manifest.operations.index(name) for name in manifest.of_metric]

@@ -129,18 +129,18 @@ def _write_hosts(folder: RunFolder, manifest: Manifest, start_ns: int) -> None:
     ]
     if of_devices:
         write_rows(folder.table("host_devices"), columns.HOST_DEVICES, of_devices)
-    if found := sampler.rows(read_lines(folder.spools / sampler.FILE), start_ns):
+    if found := sampler.sample_rows(read_lines(folder.spools / sampler.FILE), start_ns):
         write_rows(folder.table("server_host"), columns.SERVER_HOST, found)
 
 
 def _write_sampled(folder: RunFolder, files: Sequence[ClientFiles], start_ns: int) -> None:
     """Write what the server was asked for beside the load, and which operations carried a comment."""
-    if (folder.spools / waits.FILE).is_file():
+    if (folder.spools / waits.WAITS_FILE).is_file():
         write_rows(folder.table("waits"), columns.WAITS, list(_wait_rows(files, folder.spools, start_ns)))
-    if traced := [*load_hosts.lines_of(files, client_notes.TRACES, ["t_ns"])]:
+    if traced := [*load_hosts.lines_of(files, client_notes.TRACE_FILES, ["t_ns"])]:
         rows = [{**one, "t_us": _us(one["t_ns"], start_ns)} for one in traced]
         write_rows(folder.table("traces"), columns.TRACES, rows)
-    if reported := [*load_hosts.lines_of(files, client_notes.SLOW_PLANS, ["t_ns"])]:
+    if reported := [*load_hosts.lines_of(files, client_notes.SLOW_PLAN_FILES, ["t_ns"])]:
         rows = [{**one, "t_us": _us(one["t_ns"], start_ns)} for one in client_notes.slowest_plans(reported)]
         write_rows(folder.table("slow_plans"), columns.SLOW_PLANS, rows)
     if totals := read_lines(folder.spools / sampler.STATEMENTS_FILE):
@@ -313,7 +313,7 @@ def _grown(row: Sequence[Any], started: Mapping[str, Sequence[Any]]) -> dict[str
 def _switches(files: Sequence[ClientFiles], start_ns: int) -> list[dict[str, Any]]:
     """The changes of settings within the run, by clients or the sweep, in the order of their slices."""
     times = {"t_due_us": "due_ns", "t_start_us": "start_ns", "t_end_us": "end_ns"}
-    lines = load_hosts.lines_of(files, switching.PATTERN, [*times.values()])
+    lines = load_hosts.lines_of(files, switching.SWITCH_FILES, [*times.values()])
     rows = [line | {name: _us(line[of], start_ns) for name, of in times.items()} for line in lines]
     plain = [{name: row[name] for name in columns.SWITCHES} for row in rows]
     return sorted(plain, key=lambda row: (row["slice"], row["virtual_user"]))
@@ -352,8 +352,8 @@ def _errors(files: Sequence[ClientFiles], start_ns: int) -> list[dict[str, Any]]
 
 def _wait_rows(files: Sequence[ClientFiles], spools: Path, start_ns: int) -> Iterator[dict[str, Any]]:
     """The rows of the table ``waits``; a sample has at least one row, that of the session that asked."""
-    users = _Users(load_hosts.lines_of(files, waits.PATTERN, ["t_ns"]))
-    for line in read_lines(spools / waits.FILE):
+    users = _Users(load_hosts.lines_of(files, waits.WAIT_FILES, ["t_ns"]))
+    for line in read_lines(spools / waits.WAITS_FILE):
         for number, of_class, event, table, blocker, own, *age_s in line["rows"]:
             t_ns = line["sent_ns"] - round(1e9 * sum(age_s))
             yield {

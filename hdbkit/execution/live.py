@@ -24,7 +24,7 @@ from hdbkit.execution.host import process_cpu_s
 from hdbkit.execution.live_schedule import LiveSchedule, ScheduleTick
 from hdbkit.execution.live_sums import LiveTail, Sums
 from hdbkit.execution.load_hosts import HOST_SAMPLES
-from hdbkit.files import opened, read_bytes
+from hdbkit.files import opened_file, read_bytes
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
@@ -97,7 +97,7 @@ class LiveWaits:
         """The mean number of the load's ``sessions`` by class; None without a new sample, or if clients note none."""
         lines = self._lines()
         if lines and len(self._own) < sessions:  # one that connects again later is missing: this is a view, no result
-            noted = (row for path in self._spools.glob(waits.PATTERN) for row in read_lines(path))
+            noted = (row for path in self._spools.glob(waits.WAIT_FILES) for row in read_lines(path))
             self._own = {int(row["number"]) for row in noted}
         if not lines or not self._own:
             return None
@@ -106,7 +106,7 @@ class LiveWaits:
 
     def _lines(self) -> list[dict[str, Any]]:
         """The samples that were added since the last call; the first one only finds the end of the file."""
-        with suppress(OSError, ValueError), os.fdopen(opened(self._spools / waits.FILE), "rb") as file:
+        with suppress(OSError, ValueError), os.fdopen(opened_file(self._spools / waits.WAITS_FILE), "rb") as file:
             file.seek(0, os.SEEK_END) if self._offset is None else file.seek(self._offset)
             whole = file.read().rpartition(b"\n")[0]
             self._offset = file.tell() if self._offset is None else self._offset + len(whole)
@@ -286,7 +286,7 @@ def _users_of(clients: Sequence[int], load: Load) -> int:
 def _server_cpu_cores(samples: Path) -> float:
     """CPU of the server from the last two samples of the host."""
     with suppress(OSError, ValueError, KeyError):
-        with os.fdopen(opened(samples), "rb") as file:
+        with os.fdopen(opened_file(samples), "rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _SAMPLES_BYTES))
             before, after = (json.loads(line) for line in file.read().splitlines()[-2:])

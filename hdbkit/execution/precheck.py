@@ -261,7 +261,7 @@ def _check_faults(plan: RunPlan, session: Session, results: Path) -> str:
     """
     if not plan.load.faults:
         return ""
-    from hdbkit.faults.actions import check
+    from hdbkit.faults.actions import check_faults
     from hdbkit.servers.server_access import host_of
 
     target, engine = plan.target, database(plan.target)
@@ -269,7 +269,7 @@ def _check_faults(plan: RunPlan, session: Session, results: Path) -> str:
     with ExitStack() as block:
         if disturbs_server and target.fallbacks:  # the session may be that of another server
             session = block.enter_context(closing(engine.connect(target.first)))
-        check(target, plan.load.faults, len(plan.load.clients), session, results)
+        check_faults(target, plan.load.faults, len(plan.load.clients), session, results)
         pid = engine.server_process(session) if disturbs_server else None
     folder = working_folder(pid) if pid else None
     address = f"{host_of(target)}{target.port or 'default'}"

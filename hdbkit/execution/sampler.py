@@ -352,7 +352,7 @@ class ServerHost(Beside):
         lines.close()
 
 
-def rows(lines: list[dict[str, Any]], start_ns: int) -> list[dict[str, Any]]:
+def sample_rows(lines: list[dict[str, Any]], start_ns: int) -> list[dict[str, Any]]:
     """The rows of the table ``server_host``, each at the middle of its query."""
     return [
         {"t_us": round(((line["sent_ns"] + line["returned_ns"]) / 2 - start_ns) / 1000)}

@@ -20,9 +20,9 @@ from pathlib import Path
 
 from hdbkit.files import read_bytes
 
-NAMES = ("context_switches", "sent_bytes", "received_bytes", "sent_segments")
+USAGE_NAMES = ("context_switches", "sent_bytes", "received_bytes", "sent_segments")
 """The columns of ``clients.parquet`` that this module fills."""
-PATTERN = "*.usage.json"
+_PATTERN = "*.usage.json"
 """The files that clients write beside their spools."""
 
 _OPEN_FILES = "/proc/self/fd"
@@ -30,15 +30,15 @@ _OWN = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)  # not every sys
 _COUNTS = struct.Struct("=128xQ20xI40xQ")
 """Of ``struct tcp_info`` (linux/tcp.h): tcpi_bytes_received, tcpi_data_segs_out, tcpi_bytes_sent."""
 
-Counts = tuple[int, int, int]
+_Counts = tuple[int, int, int]
 """The counts of a connection: bytes sent, bytes received, data segments sent."""
 
 
 class Usage:
-    """The usage of a client in its loops, by ``NAMES``; NaN if unknown, for example after a lost connection."""
+    """The usage of a client in its loops, by ``USAGE_NAMES``; NaN if unknown, for example after a lost connection."""
 
     def __init__(self) -> None:
-        self.spent = dict.fromkeys(NAMES, 0.0)
+        self.spent = dict.fromkeys(USAGE_NAMES, 0.0)
 
     @contextmanager
     def counted(self) -> Iterator[None]:
@@ -46,19 +46,19 @@ class Usage:
         switches, connections = _switches(), _connections()
         yield
         used = (float(_switches() - switches), *_traffic(connections, _connections()))
-        self.spent = {name: self.spent[name] + more for name, more in zip(NAMES, used, strict=True)}
+        self.spent = {name: self.spent[name] + more for name, more in zip(USAGE_NAMES, used, strict=True)}
 
     def save(self, spools: Path, client: int) -> None:
         """Write the figures beside the spool; they may be lost if the disk is full."""
         with suppress(OSError):
             text = json.dumps({"client": client, **self.spent})
-            (spools / PATTERN.replace("*", f"{client:05d}")).write_text(text, encoding="utf-8")
+            (spools / _PATTERN.replace("*", f"{client:05d}")).write_text(text, encoding="utf-8")
 
 
 def saved(spools: Path) -> list[dict[str, float]]:
     """Read the clients' files, one per client; incomplete files are skipped."""
     found = []
-    for path in sorted(spools.glob(PATTERN)):
+    for path in sorted(spools.glob(_PATTERN)):
         with suppress(ValueError):
             found.append(json.loads(read_bytes(path)))
     return found
@@ -70,7 +70,7 @@ def _switches() -> int:
     return used.ru_nvcsw + used.ru_nivcsw
 
 
-def _traffic(before: dict[int, Counts], now: dict[int, Counts]) -> tuple[float, float, float]:
+def _traffic(before: dict[int, _Counts], now: dict[int, _Counts]) -> tuple[float, float, float]:
     """The growth of the counts of all connections; NaN if there are none or one was lost with its counts."""
     if not now or before.keys() - now.keys():
         return math.nan, math.nan, math.nan
@@ -80,7 +80,7 @@ def _traffic(before: dict[int, Counts], now: dict[int, Counts]) -> tuple[float, 
     return sent, received, segments
 
 
-def _connections() -> dict[int, Counts]:
+def _connections() -> dict[int, _Counts]:
     """The counts of each open TCP connection, by its inode.
 
     A driver keeps its socket to itself, but not its number among the open files.

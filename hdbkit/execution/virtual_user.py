@@ -72,7 +72,7 @@ def options_of(load: Load, work: Workload, pooling: Pooling | None) -> SessionOp
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedParts:
     """The data that the virtual users of a client process share."""
 
     plan: RunPlan
@@ -113,7 +113,7 @@ class VirtualUser:
     user: User
     session: Session
 
-    def __init__(self, shared: Shared, plan: UserPlan) -> None:
+    def __init__(self, shared: SharedParts, plan: UserPlan) -> None:
         self.shared, self.plan = shared, plan
         self.failures = Failures(shared.errors, shared.load, shared.fields)
         self.pacer: Pacing | None = None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Load, Target
-from hdbkit.config.load import Waits
+from hdbkit.config.load import WaitSampling
 from hdbkit.contracts import SERVER, Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError, TransactionError
@@ -36,8 +36,8 @@ _AGE = 6
 """The column with the age of a row that the server noted before it was asked."""
 _UNSAMPLED = "what sessions wait for was not sampled"
 _TURNED_OFF = "the server stopped recording some of it: it was restarted, or another run with waits=full ended"
-PATTERN = "*.sessions"
-FILE = "waits.ndjson"
+WAIT_FILES = "*.sessions"
+WAITS_FILE = "waits.ndjson"
 EVENTS_FILE = "events.ndjson"
 """What happened in the server during a run, by the samples of its waits and of its counters."""
 _TIMEOUT_MS = 5_000
@@ -65,7 +65,7 @@ def _statements(target: Target) -> Mapping[str, Statement]:
 
 
 def _is_full(load: Load) -> bool:
-    return load.waits is Waits.FULL and load.waits_hz > 0
+    return load.waits is WaitSampling.FULL and load.waits_hz > 0
 
 
 def has_instruments(target: Target) -> bool:
@@ -119,7 +119,7 @@ def numbers_sessions(plan: RunPlan) -> bool:
 
 def sessions_path(spools: Path, client: int) -> Path:
     """The file in which a client notes the numbers of its sessions."""
-    return spools / PATTERN.replace("*", f"{client:05d}")
+    return spools / WAIT_FILES.replace("*", f"{client:05d}")
 
 
 class WaitSampler(Beside):
@@ -139,7 +139,7 @@ class WaitSampler(Beside):
 
     def run(self) -> None:
         """Ask once in each interval."""
-        lines, draw = JsonLines(self._spools / FILE), random.Random()  # the moments need no seed
+        lines, draw = JsonLines(self._spools / WAITS_FILE), random.Random()  # the moments need no seed
         self._events = JsonLines(self._spools / EVENTS_FILE)
         interval_s, begin_s = self._interval_s, time.monotonic()
         apart_s, next_s = self._database.waits_apart_s, begin_s

@@ -21,7 +21,7 @@ from hdbkit.experiment.turns import RunOne, RunTogether, Turns
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import CAUSE, ENDED_WITH_PROCESS, GIVES_UP, Step
-from hdbkit.results.unrestored import drop_restored, unrestored, unverified
+from hdbkit.results.unrestored import drop_restored, unrestored_experiments, unverified
 from hdbkit.servers.permitted import unpermitted_here
 
 
@@ -158,7 +158,7 @@ def _new_folder(plan: ExperimentPlan, root: Path) -> ExperimentFolder:
 
 
 def _unrestored(root: Path, servers: Servers) -> bool:
-    return any(unrestored(root, identity) for identity in servers.by_identity)
+    return any(unrestored_experiments(root, identity) for identity in servers.by_identity)
 
 
 def check(plan: ExperimentPlan, control: Controls) -> None:

@@ -19,14 +19,14 @@ from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, DamagedResult, HdbkitError, Problem, ServerFailed, TransactionError
 from hdbkit.execution.beside import Beside
 from hdbkit.execution.handle import RunHandle
-from hdbkit.execution.switching import noted, switches_path
+from hdbkit.execution.switching import noted_switches, switches_path
 from hdbkit.experiment.preparing import shares_connections
 from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
-from hdbkit.servers.trial import in_session_values, lacking, settable
-from hdbkit.slices import SERVER, SliceOrder, Slices
+from hdbkit.servers.trial import in_session_values, settable, settings_lacking
+from hdbkit.slices import ON_SERVER, SliceOrder, Slices
 from hdbkit.workloads import workload
 
 IN_SESSION_S: Final = (0.25, 1.0)
@@ -239,10 +239,12 @@ class _ServerSwitch(Beside):
                 position, begun_ns = order.position(number), time.monotonic_ns()
                 self._control.apply(self._slices.settings[position])
                 notes.add(
-                    noted(SERVER, number, position, start_ns + number * slice_ns, begun_ns, time.monotonic_ns())
+                    noted_switches(
+                        ON_SERVER, number, position, start_ns + number * slice_ns, begun_ns, time.monotonic_ns()
+                    )
                 )
                 if position not in self._seen:
-                    self._require(lacking(open_session, known, self._slices.settings[position]))
+                    self._require(settings_lacking(open_session, known, self._slices.settings[position]))
                     self._seen.add(position)
                 number = max(number + 1, (time.monotonic_ns() - start_ns) // slice_ns)
 

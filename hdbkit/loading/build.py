@@ -26,11 +26,11 @@ from hdbkit.errors import (
     TransactionError,
 )
 from hdbkit.loading.data_files import DataFiles
-from hdbkit.loading.loaders import KEEP_ALIVE_S, STOPPED, Hosts, Loaders, LoadPart, PartLoaders, Sent, Step
+from hdbkit.loading.loaders import KEEP_ALIVE_S, STOPPED, Hosts, Loaders, LoadPart, LoadStep, PartLoaders, Sent
 from hdbkit.loading.progress import BuildProgress, Silent, Stage
 from hdbkit.readings import POOL_LIMITS, PoolMode, answered
 from hdbkit.workloads import workload
-from hdbkit.workloads.built import build_command, differences, drop_command, grown
+from hdbkit.workloads.built import build_command, differences, drop_command, grown_spec
 from hdbkit.workloads.checking import run_checks_at_once
 from hdbkit.workloads.present import require_claim, require_grants, require_primary
 
@@ -198,14 +198,14 @@ class _Build:
             self._rows, self._size_bytes, len(log.parts), took_s, checks, grown_from, self._workload.scale
         )
 
-    def _steps(self) -> list[Step]:
+    def _steps(self) -> list[LoadStep]:
         """Indexes, and the statistics of each table after its indexes and after those of unknown tables."""
         indexes = self._schema.after_load()
         analyses = self._schema.statistics()
         waits = {
             table: frozenset(one for one, of in indexes.items() if of in {table, ""}) for table in analyses.values()
         }
-        return [*map(Step, indexes), *(Step(name, waits[table]) for name, table in analyses.items())]
+        return [*map(LoadStep, indexes), *(LoadStep(name, waits[table]) for name, table in analyses.items())]
 
     def _opened(self, hosts: Hosts) -> AbstractContextManager[PartLoaders]:
         files = self._files.folder if self._files else None
@@ -241,7 +241,7 @@ class _Build:
         where, drop = self._where, drop_command(self._target, self._spec.named)
         if log.spec and self._workload.grows:
             there = spec_from(json.loads(log.spec))
-            larger = grown(there, self._workload)
+            larger = grown_spec(there, self._workload)
             if larger and (larger != there or not found):
                 self._spec, self._workload = larger, workload(larger)
                 return log

@@ -28,7 +28,16 @@ from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.plan_tables import plan_tables, slow_plan_tables
 from hdbkit.report.server_work import hosts_work, server_work, statements_work
-from hdbkit.report.tables import UNKNOWN, Course, Table, cell, course_step_s, frame_table, milliseconds, text_table
+from hdbkit.report.tables import (
+    UNKNOWN,
+    CourseCell,
+    Table,
+    cell,
+    course_step_s,
+    frame_table,
+    milliseconds,
+    text_table,
+)
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import known_settings, read_plans
 from hdbkit.results.manifest import Manifest, Status
@@ -60,12 +69,12 @@ def run_page(folder: RunFolder, manifest: Manifest) -> Page:
     result = manifest.result
     return Page(
         kicker=f"{manifest.run_id}{_place(manifest)}",
-        card=card(manifest, errors),
+        card=_card(manifest, errors),
         notice=manifest.notice,
         command=manifest.command,
         figures=figures(manifest) if result else [],
         notes=_notes(manifest),
-        tables=_followed(folder, manifest, tables(manifest)) if result else [],
+        tables=_followed(folder, manifest, run_tables(manifest)) if result else [],
         charts=charts,
         flames=_flames(folder, manifest),
         evidence=[*each, *_faults(manifest), *server_work(manifest), *hosts_work(result)] if result else [],
@@ -126,10 +135,10 @@ def _followed(folder: RunFolder, manifest: Manifest, found: list[Table]) -> list
             series: list[list[Sequence[float]]] = [
                 [waits.get((row[0], row[1]), []), ended.get(row[0], [])] for row in one.rows
             ]
-            course = Course(step_s, series, [(2, 0, -1, 1.0), (3, 0, 1, 1000.0)])
+            course = CourseCell(step_s, series, [(2, 0, -1, 1.0), (3, 0, 1, 1000.0)])
         elif _OPERATIONS in one.title and all(row[0] in work for row in one.rows):
             columns = [(1, 0, None, 1.0), (2, 0, -1, 1.0), (3, 2, 0, 0.001), (10, 1, None, 1.0)]
-            course = Course(step_s, [work[row[0]] for row in one.rows], columns)
+            course = CourseCell(step_s, [work[row[0]] for row in one.rows], columns)
         followed.append(replace(one, course=course))
     return followed
 
@@ -228,7 +237,7 @@ def _question(manifest: Manifest) -> str:
     return f"What is the {title} of {server} {under}?"
 
 
-def card(manifest: Manifest, errors: Sequence[str] = ()) -> Card:
+def _card(manifest: Manifest, errors: Sequence[str] = ()) -> Card:
     """The result of a run; ``errors`` are why parts of its report are missing."""
     result, metric = manifest.result, manifest.metric
     value = result.metric_value if result else None
@@ -246,8 +255,8 @@ def card(manifest: Manifest, errors: Sequence[str] = ()) -> Card:
 
 def run_card(manifest: Manifest) -> str:
     """The result of a run as a notebook shows it."""
-    shown = tables(manifest) if manifest.result else []
-    return card(manifest).in_notebook(f"Run {manifest.run_id}: {manifest.notice}", shown)
+    shown = run_tables(manifest) if manifest.result else []
+    return _card(manifest).in_notebook(f"Run {manifest.run_id}: {manifest.notice}", shown)
 
 
 def answer(manifest: Manifest, *, below_value: bool = False) -> str:
@@ -320,7 +329,7 @@ def _basis(metric: Metric) -> str:
     return "by the schema's count" if metric.counter else "by the clients' count"
 
 
-def tables(manifest: Manifest) -> list[Table]:
+def run_tables(manifest: Manifest) -> list[Table]:
     """The latencies of a run with a result, and its network traffic per operation."""
     result, noun = manifest.measured, manifest.noun
     window_s = result.window_s or math.nan

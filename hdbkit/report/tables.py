@@ -13,7 +13,7 @@ import pandas as pd
 from hdbkit.results.experiment_runs import ENDED_EARLY
 from hdbkit.text import number
 
-MAX_ROWS = 1000
+_MAX_ROWS = 1000
 """Rows of a chart's table; a longer one is cut, with a note."""
 _MAX_STEPS = 120
 MAX_TEXT = 400
@@ -23,7 +23,7 @@ UNKNOWN = "\N{EN DASH}"
 
 
 @dataclass(frozen=True)
-class Course:
+class CourseCell:
     """What a table shows of a range of time that is chosen in the charts above it.
 
     A column is a factor times the sum of a series of the row over the steps of the range, over that of another one
@@ -66,7 +66,7 @@ class Table:
     cell_marks: Sequence[Sequence[str]] = ()
     preformatted: bool = False
     """Whether cells are lines whose spaces count."""
-    course: Course | None = None
+    course: CourseCell | None = None
     by_second: bool = False
     """Whether the first column is the second of a run: rows outside a chosen range are hidden."""
     during: tuple[float, float] | None = None
@@ -90,13 +90,13 @@ class Table:
 
 
 def frame_table(frame: pd.DataFrame, title: str) -> Table:
-    """Any frame as a table, at most ``MAX_ROWS`` rows of it."""
-    shown = frame.head(MAX_ROWS)
+    """Any frame as a table, at most ``_MAX_ROWS`` rows of it."""
+    shown = frame.head(_MAX_ROWS)
     numeric = [
         pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype) for dtype in shown.dtypes
     ]
     rows = [[cell(value) for value in row] for row in shown.itertuples(index=False)]
-    cut = f"the first {MAX_ROWS:,} of {len(frame):,} rows" if len(frame) > MAX_ROWS else ""
+    cut = f"the first {_MAX_ROWS:,} of {len(frame):,} rows" if len(frame) > _MAX_ROWS else ""
     return Table(title, [heading(str(name)) for name in frame.columns], rows, numeric, note=cut)
 
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, model_validator
 from hdbkit.errors import DamagedResult
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder, is_run
-from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, SLICES, JournalLine, Step
+from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, SLICES_FACTOR, JournalLine, Step
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import RunResult, SlicesConfiguration
 
@@ -131,7 +131,7 @@ def _outcome(root: Path, line: JournalLine | None) -> _Outcome:
     if line.step is Step.RUN_ENDED_EARLY:
         return _Outcome(ENDED_EARLY, line.run_id, value, per_s, line.note)
     failed = tuple(facts.get(CHECKS_FAILED, ()))
-    return _Outcome("done", line.run_id, value, per_s, checks_failed=failed, slices=facts.get(SLICES))
+    return _Outcome("done", line.run_id, value, per_s, checks_failed=failed, slices=facts.get(SLICES_FACTOR))
 
 
 def _number(fact: Any) -> float:
@@ -153,7 +153,9 @@ def run_facts(manifest: Manifest) -> dict[str, Any]:
     failed = [check.name for check in manifest.checks if check.passed is False]
     facts = {**_measured(manifest.result), CHECKS_FAILED: failed}
     if manifest.result and manifest.result.slices:
-        facts[SLICES] = {str(one.configuration): _measured(one) for one in manifest.result.slices.configurations}
+        facts[SLICES_FACTOR] = {
+            str(one.configuration): _measured(one) for one in manifest.result.slices.configurations
+        }
     return facts
 
 

@@ -10,7 +10,7 @@ from hdbkit.errors import DamagedResult, InputError
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folders
 
 
-def unrestored(root: Path, identity: str) -> list[ExperimentFolder]:
+def unrestored_experiments(root: Path, identity: str) -> list[ExperimentFolder]:
     """This account's experiments that changed the server ``identity`` and did not restore it, newest first.
 
     Raises ``InputError`` if the account's key cannot be read.

@@ -21,7 +21,7 @@ from hdbkit.results import columns
 from hdbkit.results.folder import make_folder
 from hdbkit.results.host_clock import HostClock
 from hdbkit.results.seconds import Seconds
-from hdbkit.results.spool import UNKNOWN, Records, read_spools
+from hdbkit.results.spool import UNKNOWN_DETAIL, Records, read_spools
 
 _ROWS_AT_ONCE = 1_000_000
 _EMPTY: Mapping[str, Any] = {"string": "", "float64": math.nan, "list<float64>": []}
@@ -34,7 +34,7 @@ def schema(table: Mapping[str, str]) -> pa.Schema:
     return pa.schema([(name, types.get(kind) or pa.type_for_alias(kind)) for name, kind in table.items()])
 
 
-def operations_table(details: Mapping[str, str]) -> dict[str, str]:
+def _operations_table(details: Mapping[str, str]) -> dict[str, str]:
     """The columns of ``operations/`` of a run with these detail columns, and their Arrow types."""
     return {**columns.OPERATIONS, **details}
 
@@ -55,7 +55,7 @@ def write_operations(
     for left in folder.glob(".part-0.*"):  # left by a killed supervisor
         left.unlink()
     seconds, counts = Seconds(operations), dict[int, int]()
-    table = schema(operations_table(details))
+    table = schema(_operations_table(details))
     with draft_of(folder / "part-0.parquet") as draft, _operations_writer(draft, table) as writer:
         for client, raw, clock in (
             (client, records, clock)
@@ -126,4 +126,4 @@ def _operations(records: Records, start_ns: int, table: pa.Schema) -> pa.Table:
 
 def _known(values: NDArray[Any]) -> pa.Array:
     """A column of records; a detail that is not known is null."""
-    return pa.array(values, mask=values == UNKNOWN if values.dtype == np.int64 else None)
+    return pa.array(values, mask=values == UNKNOWN_DETAIL if values.dtype == np.int64 else None)

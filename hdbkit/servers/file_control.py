@@ -92,11 +92,8 @@ class FileControl(SqlControl):
         return str(self._file)
 
 
-# Control of a database that is a file of an embedded engine: its data is kept and restored by copies next to it.
-
-
 OURS = b"\n# hdbkit: settings of a sweep; the lines below are removed at its end\n"
-END = b"# hdbkit: end of the settings of a sweep\n"
+_END = b"# hdbkit: end of the settings of a sweep\n"
 _NAME = "zz-hdbkit"
 """The last name in a drop-in folder, whose files are read in the order of their names."""
 
@@ -105,7 +102,7 @@ class LocalControl(FileControl):
     """``contracts.ServerControl`` through a file and commands of this host.
 
     The settings go to a separate file in a drop-in folder, or to the end of the server's own file, between
-    :data:`OURS` and :data:`END`. Everything else stays unchanged; what others write there meanwhile is kept. The
+    :data:`OURS` and :data:`_END`. Everything else stays unchanged; what others write there meanwhile is kept. The
     server must read the settings after every other file that sets the same name. If another one takes precedence, the
     value that is read back differs and the change is undone.
     """
@@ -118,7 +115,7 @@ class LocalControl(FileControl):
         """Write the changes to the file; all of them are then also set on the running server."""
         others, ours = self._split(self._file.read() or b"")
         values = {**self._launcher.settings_in(ours.decode()), **changes}
-        self._file.write(others + OURS + self._launcher.settings_text(values).encode() + END)
+        self._file.write(others + OURS + self._launcher.settings_text(values).encode() + _END)
         return changes
 
     def _earlier(self, snapshot: Mapping[str, Any]) -> str | None:
@@ -135,7 +132,7 @@ class LocalControl(FileControl):
     def _split(self, content: bytes) -> tuple[bytes, bytes]:
         """What others wrote, and our lines. Lines after ours stay in the group of options that ours are in."""
         before, _, rest = content.partition(OURS)
-        ours, _, after = rest.partition(END)
+        ours, _, after = rest.partition(_END)
         if after.strip():
             before += b"\n" + self._launcher.settings_text({}).encode() + after
         return before, ours

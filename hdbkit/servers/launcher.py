@@ -11,10 +11,10 @@ from pydantic import SecretStr
 
 from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
-from hdbkit.servers.binaries import chosen, installed
+from hdbkit.servers.binaries import chosen_binaries, installed
 from hdbkit.servers.place import Binaries, Place
 
-Trial = Callable[[Mapping[str, str]], str]
+TrialStart = Callable[[Mapping[str, str]], str]
 """Why the server's program would not start with these settings, in its own words; empty if it would."""
 
 
@@ -56,7 +56,7 @@ class Launcher(Protocol):
 
         Raises ``InputError`` if there are none.
         """
-        return chosen(self.kind, self.title, self.find(), version, source, self.version, self.advice)
+        return chosen_binaries(self.kind, self.title, self.find(), version, source, self.version, self.advice)
 
     def build_commands(self, prefix: Path, options: Sequence[str], processes: int) -> list[list[str]]:
         """The commands that build the server in its source folder and install it in ``prefix``; empty if unknown.
@@ -83,7 +83,7 @@ class Launcher(Protocol):
     def settings_in(self, text: str) -> dict[str, str]:
         """Parse the text that ``settings_text`` wrote."""
 
-    def trial(self, binaries: Binaries, present: Mapping[str, str]) -> AbstractContextManager[Trial]:
+    def trial(self, binaries: Binaries, present: Mapping[str, str]) -> AbstractContextManager[TrialStart]:
         """A function for trials of settings, in addition to those that the server has at ``present``."""
 
     def control(self, target: Target) -> ServerControl:

@@ -35,8 +35,8 @@ from hdbkit.servers.place import (
     Binaries,
     Place,
     free_port,
-    new_folder,
     new_password,
+    new_server_folder,
     readable_by,
     socket_folder,
 )
@@ -140,14 +140,14 @@ class PrivateServer:
 
     def stop(self) -> None:
         """Stop the server and wait until it has exited; the folder stays. Does nothing if it is not running."""
-        _guard.stop_server(str(self.folder), self._note(), _STOP_PATIENCE_S)
+        _guard.end_server(str(self.folder), self._note(), _STOP_PATIENCE_S)
         if self.running:
             raise ServerFailed(f"the server in {self.folder} did not stop")
         _guard.remove_group(str(self.folder))
 
     def kill(self) -> None:
         """Kill the server, as before its data is replaced. Does nothing if it is not running."""
-        _guard.stop_server(str(self.folder), {**self._note(), "stop_signals": []}, _STOP_PATIENCE_S)
+        _guard.end_server(str(self.folder), {**self._note(), "stop_signals": []}, _STOP_PATIENCE_S)
 
     def start_ended(self, answers: Callable[[], bool]) -> None:
         """Stop what is left of it, and start."""
@@ -167,7 +167,7 @@ class PrivateServer:
         if self._owner_pid != os.getpid():
             return
         if not self.keep and self._place is not None:
-            _guard.stop_server(str(self.folder), self._note(), _STOP_PATIENCE_S)
+            _guard.end_server(str(self.folder), self._note(), _STOP_PATIENCE_S)
             if not self._adopted:
                 self.remove()
         self._dismiss_guard()
@@ -207,7 +207,7 @@ class PrivateServer:
             return self._adopt(Place.read(self._folder))
         uid = SERVER_UID if os.geteuid() == 0 else None
         binaries = readable_by(uid, self._binaries, self._launcher.program)
-        folder = new_folder(self._folder)
+        folder = new_server_folder(self._folder)
         self._own(folder)
         try:
             self._place = Place(
@@ -249,7 +249,7 @@ class PrivateServer:
         """Remove everything after a failed creation, even if the server was to be kept."""
         note = self._note() if self._place is not None else {}
         if note:
-            _guard.stop_server(str(folder), note, _STOP_PATIENCE_S)
+            _guard.end_server(str(folder), note, _STOP_PATIENCE_S)
         _guard.remove(str(folder), note)
         self._dismiss_guard()
         self._place, self._owner_pid = None, None
@@ -288,7 +288,7 @@ class PrivateServer:
         pid = _guard.server_pid(str(self.folder), self._note())
         if pid is not None:
             name = f"hdbkit-{self.place.port}-{self.folder.name}"
-            file = self.folder / _guard.GROUP
+            file = self.folder / _guard.PROCESS_GROUP
             move_to_cgroup(pid, name, lambda cgroup: file.write_text(str(cgroup), encoding="utf-8"))
 
     def _write_passwords(self, passwords: Mapping[str, SecretStr]) -> None:

@@ -13,7 +13,7 @@ from hdbkit.config import Target
 from hdbkit.contracts import ApplyBy, Power, Setting
 from hdbkit.errors import CannotConnect, ServerFailed, TransactionError
 from hdbkit.servers.server_access import ServerAccess
-from hdbkit.servers.setting_rows import Seen, seen, tried
+from hdbkit.servers.setting_rows import SettingRow, setting_row, tried
 from hdbkit.servers.values import same_value
 
 _ROUNDS = 3
@@ -43,7 +43,7 @@ class RunningSettings(ServerAccess):
         with self._session() as session:
             return [(str(name), str(value), bool(lost)) for name, value, lost in session.ask("running_settings")]
 
-    def _read(self, target: Target) -> dict[str, Seen]:
+    def _read(self, target: Target) -> dict[str, SettingRow]:
         """Every setting as a session of ``target`` sees it."""
         with self._session(target) as session:
             rows = session.ask("control_settings")
@@ -51,7 +51,7 @@ class RunningSettings(ServerAccess):
             may = self._target.may_change_settings
             for name in unknown:
                 self._tried[name] = tried(session, name) if may else ApplyBy.RESTART
-        return {row[0]: seen(row, self._tried) for row in rows}
+        return {row[0]: setting_row(row, self._tried) for row in rows}
 
     def _set_running(self, wanted: Mapping[str, str]) -> None:
         """Set these values on the running server; some limit others, so this may need several rounds."""

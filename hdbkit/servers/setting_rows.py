@@ -11,7 +11,7 @@ from hdbkit.errors import TransactionError
 
 
 @dataclass(frozen=True)
-class Seen:
+class SettingRow:
     """A setting in a session: its shown value, what overrides the server's value, whether a restart is pending."""
 
     setting: Setting
@@ -30,7 +30,7 @@ def tried(session: Session, name: str) -> ApplyBy:
     return ApplyBy.RELOAD
 
 
-def seen(row: Sequence[Any], found: Mapping[str, ApplyBy]) -> Seen:
+def setting_row(row: Sequence[Any], found: Mapping[str, ApplyBy]) -> SettingRow:
     """Parse a row of ``control_settings``; ``found`` completes rows that do not state how a change is applied."""
     name, value, unit, default, apply_by, low, high, choices, kind, text, shown, winner, waiting = row
     listed = choices.split(",") if isinstance(choices, str) else choices or ()
@@ -47,7 +47,7 @@ def seen(row: Sequence[Any], found: Mapping[str, ApplyBy]) -> Seen:
         kind=kind,
         description=text or "",
     )
-    return Seen(setting, _text(shown), winner, bool(waiting) and needs is ApplyBy.RESTART)
+    return SettingRow(setting, _text(shown), winner, bool(waiting) and needs is ApplyBy.RESTART)
 
 
 def _text(value: object) -> str:

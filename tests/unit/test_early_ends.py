@@ -15,7 +15,7 @@ from hdbkit.analysis.sweep.search import MARGIN, early_ends_note, log_ratios, re
 from hdbkit.analysis.sweep.verdicts import answer, fastest, judge
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.execution.early_end import EarlyEnd, Floats
-from hdbkit.plan import Limits, RunPlan
+from hdbkit.plan import RunLimits, RunPlan
 from hdbkit.results.experiment_runs import ENDED_EARLY
 from hdbkit.results.spool import record_type
 from tests.unit.sweeps import RATE, synthetic_runs
@@ -149,7 +149,7 @@ def test_the_limit_on_latency_counts_from_the_schedule_in_an_open_loop(
     """Calls of 1 ms that begin 100 ms late, and a limit of 50 ms."""
     made = write_run(tmp_path / "a-run", users=1, duration_s=10, load=load)
     plan = RunPlan.model_validate(made.manifest.plan)
-    plan = plan.model_copy(update={"limits": Limits(abort=AbortRules(latency_p95_ms=50))})
+    plan = plan.model_copy(update={"limits": RunLimits(abort=AbortRules(latency_p95_ms=50))})
     end = EarlyEnd(made.folder, plan, made.manifest, 0, 10.0)
     records = np.zeros(1000, record_type({}))
     records["scheduled_ns"] = np.arange(1000) * 10_000_000

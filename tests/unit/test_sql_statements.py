@@ -211,7 +211,7 @@ def test_all_statements_are_listed_once_and_can_be_selected_by_folder_and_name(s
     assert sql.folders(OWN) == ["server", "shop", "shop.stall"]
 
     def listed(*given: str | None) -> list[str]:
-        return [f"{one.origin.relative_to(schemas)} {one.name}" for one in sql.listed(OWN, *given)]
+        return [f"{one.origin.relative_to(schemas)} {one.name}" for one in sql.listed_statements(OWN, *given)]
 
     whole = ["own/server/c.sql count_rows", "ansi/shop/a.sql take_item", "ansi/shop/a.sql count_rows"]
     assert listed() == [*whole, "own/shop/stall/c.sql count_rows"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.execution.usage import NAMES, Usage, saved
+from hdbkit.execution.usage import USAGE_NAMES, Usage, saved
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other kernels do not tell")
 
@@ -56,7 +56,7 @@ def test_a_connection_that_was_lost_takes_its_traffic_with_it(tmp_path: Path) ->
     usage.save(tmp_path, 7)
     (row,) = saved(tmp_path)
     assert row["client"] == 7
-    assert set(row) == {"client", *NAMES}
+    assert set(row) == {"client", *USAGE_NAMES}
     assert math.isnan(row["sent_bytes"])
     assert not math.isnan(row["context_switches"])
 

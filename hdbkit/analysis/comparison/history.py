@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.comparison.replication import session_numbers
-from hdbkit.analysis.statistics.change_points import MAX_VALUES, breaks
+from hdbkit.analysis.statistics.change_points import MAX_SERIES, breaks
 from hdbkit.analysis.wording import change, than
 from hdbkit.config.metric import Metric
 from hdbkit.results.kept import KeptSetting
@@ -77,7 +77,7 @@ def segments(runs: pd.DataFrame, metric: Metric, environments: Mapping[str, Envi
     """
     all_runs = runs.sort_values("started").assign(session=lambda one: session_numbers(one["started"]))
     series = {
-        users: all_runs[all_runs["virtual_users"] == users].tail(MAX_VALUES).reset_index(drop=True)
+        users: all_runs[all_runs["virtual_users"] == users].tail(MAX_SERIES).reset_index(drop=True)
         for users in sorted(all_runs["virtual_users"].astype(int).unique().tolist())
     }
     forced = {users: _boundaries(part, environments) for users, part in series.items()}

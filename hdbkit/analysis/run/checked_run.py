@@ -68,4 +68,4 @@ class CheckedRun:
 
 
 Answer = tuple[bool | None, str]
-Check = Callable[[CheckedRun], Answer]
+RunCheck = Callable[[CheckedRun], Answer]

@@ -14,8 +14,8 @@ import numpy as np
 import scipy
 
 from hdbkit.analysis.run.brackets import brackets
-from hdbkit.analysis.run.checked_run import Answer, Check, CheckedRun
-from hdbkit.analysis.run.cost_jumps import MIN_S, against_earlier, totals, within
+from hdbkit.analysis.run.checked_run import Answer, CheckedRun, RunCheck
+from hdbkit.analysis.run.cost_jumps import MIN_S, against_earlier, jumps_within, totals
 from hdbkit.analysis.run.counters import is_set_back
 from hdbkit.analysis.run.drift import MAX_DRIFT, MIN_SECONDS, drift
 from hdbkit.analysis.run.failed_operations import MAX_REASONS, none_failed
@@ -25,7 +25,7 @@ from hdbkit.analysis.run.records import completed_by_part, operations_of, table,
 from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.standstills import MIN_COMPLETED, sampling_gaps
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.readings import ENDS, OWN
+from hdbkit.readings import ENDS, OWN_COUNTS
 from hdbkit.results.columns import COUNTED
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Manifest
@@ -169,7 +169,7 @@ def _pressure(run: CheckedRun) -> Answer:
 
 
 def _no_jump(run: CheckedRun) -> Answer:
-    parts = within(run.folder, run.manifest, run.window)
+    parts = jumps_within(run.folder, run.manifest, run.window)
     before, runs = against_earlier(run.folder, run.manifest.model_copy(update={"result": run.result}))
     jumps = [*(parts or ()), *before]
     if jumps:
@@ -187,7 +187,7 @@ def _no_jump(run: CheckedRun) -> Answer:
     return True, f"no latency and no work of the server per {run.noun} jumped {' or '.join(compared)}"
 
 
-def _disturbed(check: Check) -> Check:
+def _disturbed(check: RunCheck) -> RunCheck:
     """``check``, undecided where a run that caused faults on purpose does not pass it."""
 
     def checked(run: CheckedRun) -> Answer:
@@ -267,7 +267,7 @@ def _engine_follows(run: CheckedRun) -> Answer:
         return None, f"the window of {run.window.duration_s:.1f} s is too short: {MIN_SECONDS} s are needed"
     edges_us = np.linspace(run.window.start_us, run.window.end_us, 3)
     known = counters[np.isfinite(counters["value"])]
-    own = totals(known, [OWN], edges_us) if OWN in names else 0.0
+    own = totals(known, [OWN_COUNTS], edges_us) if OWN_COUNTS in names else 0.0
     ended, counted = totals(known, ends, edges_us) - own, totals(known, [COUNTED], edges_us)
     if counted.min() < _MIN_COUNTED:
         return None, f"the schema counted less than {_MIN_COUNTED} in a half of the window"
@@ -335,7 +335,7 @@ def _mix(run: CheckedRun) -> Answer:
     return chance >= SURE or abs(got[worst] - asked[worst]) <= MIX_TOLERANCE_PCT, detail
 
 
-def _checks(run: CheckedRun) -> Iterator[tuple[str, Check]]:
+def _checks(run: CheckedRun) -> Iterator[tuple[str, RunCheck]]:
     """The name of each check that applies, and what decides it."""
     manifest = run.manifest
     if manifest.metric.counter:

@@ -20,7 +20,7 @@ import pandas as pd
 
 from hdbkit.analysis.run.counters import is_set_back
 from hdbkit.analysis.run.records import Window, table
-from hdbkit.analysis.run.server_work import PAGES, SCANNED, WORK, work_of
+from hdbkit.analysis.run.server_work import PAGES, SCANNED, WORK, server_work_of
 from hdbkit.config import Load
 from hdbkit.config.model import has_mark
 from hdbkit.errors import DamagedResult
@@ -62,7 +62,7 @@ class Jump:
         return f"{self.what}: {number(self.now, 3)}, but {number(self.before, 3)} {self.since}"
 
 
-def within(folder: RunFolder, manifest: Manifest, window: Window) -> list[Jump] | None:
+def jumps_within(folder: RunFolder, manifest: Manifest, window: Window) -> list[Jump] | None:
     """The costs that are higher in the last part of the run than in an earlier one; None if it is too short.
 
     None also where users execute lists, whose parts consist of unlike operations.
@@ -157,7 +157,7 @@ def _costs(manifest: Manifest) -> Costs:
         for name, line in result.operations.items()
         if line.p50_us is not None and line.count >= _MIN_OPERATIONS
     }
-    each = {one.what: one.each for one in work_of(result)}
+    each = {one.what: one.each for one in server_work_of(result)}
     return costs | {what: cost for what in _LEAST if (cost := each.get(what)) is not None}
 
 

@@ -20,7 +20,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import TimedOperation
 
-MAX_STEPS = 120
+_MAX_STEPS = 120
 """Points of a course; longer runs have steps of more than a second."""
 OUTLINE = 30
 """Points of a course that is drawn as wide as a word."""
@@ -46,7 +46,7 @@ def courses(runs: Sequence[tuple[RunFolder, Manifest]]) -> pd.DataFrame:
     """
     known = [(folder, manifest) for folder, manifest in runs if _has_window(manifest)]
     longest_s = max((window_of(manifest).end_us / 1e6 for _, manifest in known), default=0.0)
-    step_s = max(1, math.ceil(longest_s / MAX_STEPS))
+    step_s = max(1, math.ceil(longest_s / _MAX_STEPS))
     parts = [part for folder, manifest in known if (part := _course(folder, manifest, step_s)) is not None]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(COURSE_COLUMNS))
 

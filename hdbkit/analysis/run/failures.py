@@ -8,7 +8,7 @@ from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.results.columns import ERROR_CLASSES, Outcome
 from hdbkit.results.folder import RunFolder
 
-RETRIED = "retried"
+RETRIES = "retried"
 """Stands among the classes for errors after which the operation was retried."""
 CLASS_NAMES = dict(enumerate(ERROR_CLASSES)) | {0: "other"}
 """The name of each class of failures, by its code in the records."""
@@ -17,7 +17,7 @@ CLASS_NAMES = dict(enumerate(ERROR_CLASSES)) | {0: "other"}
 def failures(folder: RunFolder, step_s: int = 1) -> pd.DataFrame:
     """Columns second (the first of a step), error_class, count: what failed, by the end of its operation.
 
-    ``RETRIED`` counts the retries. The whole run is covered, its ramp-up too.
+    ``RETRIES`` counts the retries. The whole run is covered, its ramp-up too.
     """
     step = f"(t_end_us // {step_s * 1_000_000} * {step_s})::INTEGER"
     failed = f"CASE WHEN outcome = {Outcome.FAILED.value} THEN error_class::INTEGER ELSE -1 END"
@@ -30,7 +30,7 @@ def failures(folder: RunFolder, step_s: int = 1) -> pd.DataFrame:
     retried = counted.groupby("second")["retries"].sum().rename("count").reset_index()
     classified = counted.assign(error_class=counted["code"].map(CLASS_NAMES))
     lost = classified.loc[classified["code"] >= 0, ["second", "error_class", "count"]]
-    both = pd.concat([lost, retried.assign(error_class=RETRIED)])
+    both = pd.concat([lost, retried.assign(error_class=RETRIES)])
     kept = both.loc[both["count"] > 0, ["second", "error_class", "count"]].astype({"second": int, "count": int})
     return kept.sort_values(["second", "error_class"], ignore_index=True)
 

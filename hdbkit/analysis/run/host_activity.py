@@ -1,6 +1,6 @@
 """What a host did: the load host, and the database's host by its agent; along a run, and in its window.
 
-Frames have a row per reading with ``t_us`` and a column per figure: the table ``host``, or ``readings`` of the
+Frames have a row per reading with ``t_us`` and a column per figure: the table ``host``, or ``agent_readings`` of the
 table ``server_host``. Two readings of a running total give a rate, which stands at the middle between them; where
 the agent was away it is that of the whole gap. Times are seconds since the run's start. Disks and networks that did
 nothing are left out.
@@ -36,7 +36,7 @@ _LEVELS = (
     *("memory_used_bytes", "memory_available_bytes", "memory_cached_bytes", "swap_used_bytes"),
     *("threads_running", "threads_blocked", "tcp_sockets", "tcp_time_wait_sockets"),
 )
-COUNTED = {
+INTERRUPTS = {
     "context_switches": "context switches",
     "interrupts": "interrupts",
     "device_interrupts": "interrupts by devices",
@@ -54,7 +54,7 @@ Devices = dict[str, dict[str, float]]
 """Figures by the name of a device."""
 
 
-def readings(samples: pd.DataFrame) -> pd.DataFrame:
+def agent_readings(samples: pd.DataFrame) -> pd.DataFrame:
     """One row per reading with ``t_us``, one column per figure: ``cpu_user_s``, or ``disk_busy_s sda`` of a device.
 
     ``samples`` is the table ``server_host``. The parts of the CPU time are those of the table ``host``; what is known
@@ -78,7 +78,7 @@ def _wide(samples: pd.DataFrame) -> pd.DataFrame:
 def of_server(folder: RunFolder) -> pd.DataFrame | None:
     """The readings of the database's host of a run; None without an agent. Raises ``DamagedResult``."""
     samples = table(folder, "server_host")
-    return None if samples is None or samples.empty else readings(samples)
+    return None if samples is None or samples.empty else agent_readings(samples)
 
 
 def of_load_host(folder: RunFolder) -> pd.DataFrame | None:
@@ -137,7 +137,7 @@ def threads_course(host: pd.DataFrame) -> pd.DataFrame:
 
 def interrupts_course(host: pd.DataFrame) -> pd.DataFrame:
     """Columns second, and how often a second threads were switched and each kind of interrupt came."""
-    known = [name for name in COUNTED if name in host]
+    known = [name for name in INTERRUPTS if name in host]
     return _with_seconds(_rates(host[["t_us", *known]]).dropna(axis=1, how="all"))
 
 
@@ -150,7 +150,7 @@ def host_use(host: pd.DataFrame | None, window: Window) -> HostUse | None:
         return None
     inside = host[host["t_us"].between(seen.start_us, seen.end_us)]
     levels = {name: float(inside[name].mean()) for name in _LEVELS if name in inside and inside[name].notna().any()}
-    rates = {name: growth_per_s(host, name, seen) for name in COUNTED}
+    rates = {name: growth_per_s(host, name, seen) for name in INTERRUPTS}
     reading = growth_per_s(host, "reading_s", seen)
     waited = {what: growth_per_s(host, f"{what}_pressure_s", seen) for what in ("cpu", "io", "memory")}
     pressure_pct = {what: None if share is None else 100 * share for what, share in waited.items()}

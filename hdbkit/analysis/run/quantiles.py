@@ -28,7 +28,7 @@ SECOND_QUANTILES: Mapping[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 _ROUNDING = 1e-9
 SERVICE_US = "latency_us"
 RESPONSE_US = "latency_us + wait_us"
-TIMES: Mapping[str, str] = {"service": SERVICE_US, "response": RESPONSE_US}
+TIME_COLUMNS: Mapping[str, str] = {"service": SERVICE_US, "response": RESPONSE_US}
 """Each kind of time, from the start and from the scheduled start of an operation to its end."""
 BEYOND = 10
 """The least number of operations beyond a quantile."""

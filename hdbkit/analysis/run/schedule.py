@@ -32,7 +32,7 @@ RATE_DECIDES: Final = Caution("the load's rate decides the throughput; compare l
 """The warning of comparisons and sweeps with runs that kept their rate."""
 _ROWS_AT_ONCE: Final = 1_000_000
 _SECOND_US: Final = 1_000_000
-Counts = npt.NDArray[np.int64]
+_Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _starts(folder: RunFolder) -> Iterator[tuple[Times, Times]]:
             yield start_us, wait_us
 
 
-def _counted(times_us: Times, edges: Times) -> Counts:
+def _counted(times_us: Times, edges: Times) -> _Counts:
     """How many of these times are in each bin between two edges; others are left out."""
     position = np.searchsorted(edges, times_us, "right")
     return np.bincount(position, minlength=len(edges) + 1)[1:-1].astype(np.int64)

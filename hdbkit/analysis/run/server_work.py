@@ -54,7 +54,7 @@ OF_STATEMENTS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Work:
+class _Work:
     """Something that the server counted: how much in the window, and per operation (None: none was completed)."""
 
     what: str
@@ -62,11 +62,13 @@ class Work:
     each: float | None
 
 
-def work_of(result: RunResult) -> list[Work]:
+def server_work_of(result: RunResult) -> list[_Work]:
     """What the server of a result did, in the order of ``WORK``; empty where it was not read."""
     counted, completed = result.counters, result.completed
     found = ((what, _total(counted, names)) for what, names in WORK.items())
-    return [Work(what, total, total / completed if completed else None) for what, total in found if total is not None]
+    return [
+        _Work(what, total, total / completed if completed else None) for what, total in found if total is not None
+    ]
 
 
 def found_in_cache_pct(result: RunResult) -> float | None:

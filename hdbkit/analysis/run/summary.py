@@ -30,7 +30,7 @@ from hdbkit.analysis.run.standstills import standstill
 from hdbkit.analysis.run.waits import waits_result
 from hdbkit.config.hosts import is_local
 from hdbkit.config.metric import Measure
-from hdbkit.readings import ENDS, OWN, REQUESTS
+from hdbkit.readings import ENDS, OWN_COUNTS, REQUESTS
 from hdbkit.results.columns import COUNTED, ERROR_CLASSES, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -119,7 +119,7 @@ def _engine_tpm(counters: pd.DataFrame | None, grew: dict[str, Growth]) -> float
     """Ended transactions per minute without hdbkit's own, else commands; None where the server counts neither."""
     known = readings(counters, START)
     ended = rate(grew, *([name for name in ENDS if name in known] or [REQUESTS]), per_s=60)
-    own = rate(grew, OWN, per_s=60) or 0.0
+    own = rate(grew, OWN_COUNTS, per_s=60) or 0.0
     return None if ended is None else max(ended - own, 0.0)
 
 

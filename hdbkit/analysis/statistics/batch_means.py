@@ -26,7 +26,7 @@ PARTS = 100
 """Equal parts of a window, in which its events are counted."""
 LOOKS = tuple(range(20, 81, 10))
 """The numbers of parts after which a run is checked: not in the first fifth, nor when little can be saved."""
-MIN_S = 2.0
+_MIN_S = 2.0
 """A shorter stretch may lie wholly within one stall of a server."""
 LEVEL = 0.999
 """Of one look's interval, one-sided."""
@@ -35,7 +35,7 @@ _STRETCHES = 10
 
 def looks(window_s: float) -> list[int]:
     """The ``LOOKS`` of a window of this many seconds that are late enough; none in a very short one."""
-    return [parts for parts in LOOKS if parts * window_s / PARTS >= MIN_S]
+    return [parts for parts in LOOKS if parts * window_s / PARTS >= _MIN_S]
 
 
 def upper_bound(parts: Floats, of: Floats | None = None) -> float:

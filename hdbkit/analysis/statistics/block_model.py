@@ -53,7 +53,7 @@ def usable(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class EffectEstimate:
     """A contrast's value on the log scale, its standard error, and the degrees of freedom of that."""
 
     value: float
@@ -151,7 +151,7 @@ class BlockModel:
         contrast[[self.cells[cell] for cell in weights]] = list(weights.values())
         return contrast if np.allclose(contrast @ self.estimable, contrast, atol=1e-8) else None
 
-    def estimate(self, contrast: Floats) -> Estimate:
+    def estimate(self, contrast: Floats) -> EffectEstimate:
         """A contrast's value, its standard error and its degrees of freedom."""
         weights = contrast @ self.gain
         between = np.bincount(self.schema, contrast[: len(self.cells)])
@@ -159,11 +159,11 @@ class BlockModel:
             of_blocks = np.bincount(self.block, weights * self.apart)
             blocks = max(len(np.unique(self.block[np.abs(weights) > 1e-12])), 2)
             error = np.sqrt(of_blocks @ of_blocks * blocks / (blocks - 1))
-            return Estimate(float(contrast @ self.coefficients), float(error), blocks - 1.0)
+            return EffectEstimate(float(contrast @ self.coefficients), float(error), blocks - 1.0)
         parts = np.bincount(self.cell, weights**2, len(self.cells)) * self.variances
         variance, uncertain = float(parts.sum()), float((parts**2 / self.cell_df).sum())
         df = min(variance**2 / uncertain, self.df) if uncertain else float(self.df)
-        return Estimate(float(contrast @ self.coefficients), float(np.sqrt(variance)), df)
+        return EffectEstimate(float(contrast @ self.coefficients), float(np.sqrt(variance)), df)
 
     def common_noise(self, contrasts: Sequence[Floats]) -> float:
         """The ``lambda`` of comparisons with one configuration (``dunnett``), from the noise that they share.

@@ -40,7 +40,7 @@ class Design:
 
 
 @dataclass(frozen=True)
-class Noise:
+class PooledNoise:
     """The standard deviation of a run on the log scale: an estimate and its range."""
 
     estimate: float
@@ -48,7 +48,7 @@ class Noise:
     high: float
 
 
-def pooled_noise(noises: Sequence[float], df: Sequence[float]) -> Noise | None:
+def pooled_noise(noises: Sequence[float], df: Sequence[float]) -> PooledNoise | None:
     """The noise of several sources with their degrees of freedom; None without any.
 
     The range is the 80 % interval of the pooled estimate, and all sources within it: noise differs from day to day.
@@ -58,7 +58,7 @@ def pooled_noise(noises: Sequence[float], df: Sequence[float]) -> Noise | None:
         return None
     estimate = float(np.sqrt(np.average(np.square(noises), weights=df)))
     low, high = noise_interval(estimate, total)
-    return Noise(estimate, min(low, *noises, estimate), max(high, *noises, estimate))
+    return PooledNoise(estimate, min(low, *noises, estimate), max(high, *noises, estimate))
 
 
 def detection(design: Design, effects: Floats) -> Floats:

@@ -35,7 +35,7 @@ _MAX_ZIPF = 10**15
 """The most values of Zipf's distribution: floats must tell its ranks apart."""
 _LONGEST_NAME = 28
 MAX_WEIGHT = 1e9
-FILE = "workload.yaml"
+DEFINITION_FILE = "workload.yaml"
 BUILDING = ("create_", "key_", "load_", "index_")
 """The names of statements that a build runs begin with these."""
 SERVERS_OWN = "server"
@@ -57,7 +57,7 @@ def _understood(text: Number | str) -> Number | str:
     return text
 
 
-Bound = Annotated[Number | str, BeforeValidator(_not_bool), AfterValidator(_understood)]
+_Bound = Annotated[Number | str, BeforeValidator(_not_bool), AfterValidator(_understood)]
 """A number, or an expression over the parameters."""
 
 
@@ -70,7 +70,7 @@ Identifier = Annotated[str, AfterValidator(_is_name)]
 """The name of a table or column; a part in quotes is taken as it is."""
 
 
-def number(bound: Bound, parameters: Mapping[str, Number]) -> Fraction:
+def evaluated(bound: _Bound, parameters: Mapping[str, Number]) -> Fraction:
     """The exact value of a bound. Raises ``InputError`` if it has none, or none within 64 bits."""
     value = _exact(bound, parameters)
     if abs(value) > MAX_INTEGER:
@@ -78,13 +78,13 @@ def number(bound: Bound, parameters: Mapping[str, Number]) -> Fraction:
     return value
 
 
-def _shown(bound: Bound) -> str:
+def _shown(bound: _Bound) -> str:
     """A bound for a message; an integer may have thousands of digits."""
     is_long = isinstance(bound, int) and abs(bound) > 10**30
     return "the number" if is_long else f"'{bound}'" if isinstance(bound, str) else exact_number(bound)
 
 
-def _exact(bound: Bound, parameters: Mapping[str, Number]) -> Fraction:
+def _exact(bound: _Bound, parameters: Mapping[str, Number]) -> Fraction:
     if not isinstance(bound, str):
         return Fraction(bound) if isinstance(bound, int) else Fraction(str(bound))
     expression = Expression(bound)
@@ -104,8 +104,8 @@ def _exact(bound: Bound, parameters: Mapping[str, Number]) -> Fraction:
 class Range(ConfigModel):
     """Numbers from ``min`` to ``max``, both included."""
 
-    min: Bound = 1
-    max: Bound
+    min: _Bound = 1
+    max: _Bound
 
 
 class Uniform(Range):
@@ -114,12 +114,12 @@ class Uniform(Range):
     decimals: int = Field(default=0, ge=0, le=9, description="digits after the point; 0: whole numbers")
 
 
-def limits(kind: Range, parameters: Mapping[str, Number]) -> tuple[int, int]:
+def drawn_limits(kind: Range, parameters: Mapping[str, Number]) -> tuple[int, int]:
     """The lowest and the highest value, in units of the last digit: 1, or 0.01 with two decimals.
 
     Raises ``InputError`` if there is no value between them.
     """
-    low, high = number(kind.min, parameters), number(kind.max, parameters)
+    low, high = evaluated(kind.min, parameters), evaluated(kind.max, parameters)
     decimals = kind.decimals if isinstance(kind, Uniform) else 0
     first, last = ceil(low * 10**decimals), floor(high * 10**decimals)
     shown = [exact_number(float(one)) for one in (low, high)]
@@ -139,14 +139,14 @@ def limits(kind: Range, parameters: Mapping[str, Number]) -> tuple[int, int]:
 class Normal(Range):
     """A normal distribution of integers, redrawn outside ``min`` to ``max``."""
 
-    mean: Bound
-    stddev: Bound
+    mean: _Bound
+    stddev: _Bound
 
 
 class Exponential(Range):
     """A negative exponential distribution of integers that begins at ``min``, redrawn above ``max``."""
 
-    mean: Bound = Field(description="mean distance from min, before it is cut at max")
+    mean: _Bound = Field(description="mean distance from min, before it is cut at max")
 
 
 class Zipf(Range):
@@ -166,12 +166,12 @@ class NURand(Range):
 class Sequence(ConfigModel):
     """Numbers that no two virtual users of a run share: ``start``, ``start + step``, ..."""
 
-    start: Bound = 1
+    start: _Bound = 1
     step: int = Field(default=1, ge=1, le=MAX_INTEGER)
-    max: Bound | None = Field(default=None, description="begins again after it")
+    max: _Bound | None = Field(default=None, description="begins again after it")
 
 
-class Text(ConfigModel):
+class TextVariable(ConfigModel):
     """Random text of ``min`` to ``max`` characters."""
 
     min: int = Field(default=1, ge=0, le=10_000)
@@ -179,7 +179,7 @@ class Text(ConfigModel):
     alphabet: str = Field(default="abcdefghijklmnopqrstuvwxyz", min_length=1)
 
     @model_validator(mode="after")
-    def _has_a_length(self) -> Text:
+    def _has_a_length(self) -> TextVariable:
         if self.min > self.max:
             raise ValueError(f"min ({self.min}) is above max ({self.max})")
         return self
@@ -219,7 +219,7 @@ class Variable(ConfigModel):
     zipf: Zipf | None = None
     nurand: NURand | None = None
     sequence: Sequence | None = None
-    text: Text | None = None
+    text: TextVariable | None = None
     list: Choice | None = None
     key: Key | None = None
 
@@ -234,7 +234,7 @@ class Variable(ConfigModel):
     @property
     def is_whole(self) -> bool:
         """Whether its values are whole numbers."""
-        return not isinstance(self.kind, Text | Choice) and not (
+        return not isinstance(self.kind, TextVariable | Choice) and not (
             isinstance(self.kind, Uniform) and self.kind.decimals
         )
 
@@ -244,7 +244,7 @@ class Variable(ConfigModel):
         return next(value for _, value in self if value is not None)
 
 
-class Operation(ConfigModel):
+class _Operation(ConfigModel):
     """An operation: statements in one transaction, by default the statement of the operation's name."""
 
     weight: float = Field(
@@ -275,7 +275,7 @@ class RoundTrips(StrEnum):
 class TableContent(ConfigModel):
     """The rows that a build loads into a table, a value for each column; a variable is drawn for each row."""
 
-    rows: Bound = Field(examples=["1000"], description="number of rows")
+    rows: _Bound = Field(examples=["1000"], description="number of rows")
     columns: dict[str, str | Number | None] = Field(
         min_length=1,
         examples=["{id: row, name: a_variable}"],
@@ -302,7 +302,7 @@ class Definition(ConfigModel):
     )
     scale: str = Field(default="", description="the size as text, with parameters in braces: {rows} rows")
     metric: Metric = Metric(name="operations/s", title="operations per second", unit="operations/s")
-    operations: dict[str, Annotated[Operation, BeforeValidator(_or_defaults)]] = Field(
+    operations: dict[str, Annotated[_Operation, BeforeValidator(_or_defaults)]] = Field(
         min_length=1, max_length=250, examples=["{read: {weight: 90}, write: {weight: 10}}"]
     )
     variables: dict[str, Variable] = Field(default_factory=dict)
@@ -320,7 +320,7 @@ class Definition(ConfigModel):
     tables: dict[str, TableContent] = Field(default_factory=dict, description="what a build loads, in this order")
 
 
-def name_of(folder: str) -> str:
+def workload_name(folder: str) -> str:
     """The name of a workload in a folder of this name: ``my-losung-1`` in ``My Lösung 1``."""
     plain = unicodedata.normalize("NFKD", folder).encode("ascii", "ignore").decode().lower()
     words = re.sub(r"[^a-z0-9_]+", "-", plain).strip("-_")[:_LONGEST_NAME].rstrip("-_")

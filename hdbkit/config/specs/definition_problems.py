@@ -15,8 +15,8 @@ from hdbkit.config.specs.definition import (
     Sequence,
     TableContent,
     Variable,
-    limits,
-    number,
+    drawn_limits,
+    evaluated,
 )
 from hdbkit.errors import InputError
 from hdbkit.text import exact_number
@@ -57,7 +57,7 @@ def value_problems(
             yield ("variables", name), str(error)
     for table, content in tables.items():
         try:
-            if (rows := number(content.rows, parameters)) < 0:
+            if (rows := evaluated(content.rows, parameters)) < 0:
                 yield ("tables", table, "rows"), f"must be 0 or more, not {exact_number(float(rows))}"
             if rows > _MAX_ROWS:
                 yield ("tables", table, "rows"), f"must be {_MAX_ROWS:,} or less, not {exact_number(float(rows))}"
@@ -68,12 +68,12 @@ def value_problems(
 def _check_drawable(kind: Any, parameters: Mapping[str, Number]) -> None:
     """Raise ``InputError`` if values of a variable cannot be drawn."""
     if isinstance(kind, Range):
-        low, high = limits(kind, parameters)
+        low, high = drawn_limits(kind, parameters)
         if _share_within(kind, low, high, parameters) < _MIN_SHARE:
             raise InputError(f"almost no value of the distribution is within {low} to {high}; widen min and max")
     if isinstance(kind, Sequence):
-        start = number(kind.start, parameters)
-        last = int(start) + kind.step * _MAX_DRAWN if kind.max is None else number(kind.max, parameters)
+        start = evaluated(kind.start, parameters)
+        last = int(start) + kind.step * _MAX_DRAWN if kind.max is None else evaluated(kind.max, parameters)
         if last < start:
             raise InputError(f"max is below start ({exact_number(float(start))})")
         if kind.max is None and last > MAX_INTEGER:
@@ -85,12 +85,12 @@ def _check_drawable(kind: Any, parameters: Mapping[str, Number]) -> None:
 def _share_within(kind: Range, low: int, high: int, parameters: Mapping[str, Number]) -> float:
     """The share of drawn values that are kept because they are within the limits."""
     if isinstance(kind, Exponential):
-        mean = float(number(kind.mean, parameters))
+        mean = float(evaluated(kind.mean, parameters))
         if mean < 0:
             raise InputError(f"mean must be 0 or more, not {exact_number(mean)}")
         return -expm1((low - high - 1) / mean) if mean else 1.0
     if isinstance(kind, Normal):
-        mean, stddev = float(number(kind.mean, parameters)), float(number(kind.stddev, parameters))
+        mean, stddev = float(evaluated(kind.mean, parameters)), float(evaluated(kind.stddev, parameters))
         if stddev < 0:
             raise InputError(f"stddev must be 0 or more, not {exact_number(stddev)}")
         if not stddev:

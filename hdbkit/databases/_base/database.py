@@ -172,7 +172,7 @@ class BaseDatabase(Database):
         return session
 
 
-def options_of(engine: Database, storage: Mapping[str, object]) -> SchemaOptions:
+def validated_options(engine: Database, storage: Mapping[str, object]) -> SchemaOptions:
     """Validate ``WorkloadSpec.storage`` for an engine.
 
     Raises:

@@ -15,7 +15,7 @@ from hdbkit.awaiting import awaited
 from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
 from hdbkit.contracts.operations import answer_limit_s
 from hdbkit.databases._base.asking import AskingSession, shut_down
-from hdbkit.databases._base.dbapi_statements import Compiled, Piece, compiled, piece, plain
+from hdbkit.databases._base.dbapi_statements import Compiled, Piece, compiled, piece, plain_piece
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import in_scope
 from hdbkit.statement import Statement
@@ -99,7 +99,7 @@ class DbapiSession(AskingSession):
 
     def execute(self, text: str) -> None:
         with awaited(self, f"statement {shorten(text, 40)}", None):
-            self._run(Compiled("", (), (plain(text, self.engine.paramstyle),), False), {})
+            self._run(Compiled("", (), (plain_piece(text, self.engine.paramstyle),), False), {})
 
     def cancel(self) -> None:
         """By the driver: of the cursor, or of the connection."""

@@ -174,7 +174,7 @@ class ClickHouse(FileDatabase):
         end, problem = time.monotonic() + _PATIENCE_S, "its process does not start"
         while time.monotonic() < end:
             try:
-                connection = connected(name, target.url)
+                connection = connected_clickhouse(name, target.url)
                 problem = connection.recv()
             except (EOFError, OSError):
                 subprocess.run([sys.executable, "-P", _SERVER, folder, name], check=False)
@@ -204,7 +204,7 @@ class ClickHouse(FileDatabase):
         return ErrorClass.CONNECTION_LOST, "", str(error)
 
 
-def connected(name: str, url: str) -> Connection:
+def connected_clickhouse(name: str, url: str) -> Connection:
     """A connection to the process of this account that serves an address.
 
     Raises:

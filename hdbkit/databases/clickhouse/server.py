@@ -18,7 +18,7 @@ from typing import Any
 IDLE_S = 1.0
 
 
-def serve(folder: str, name: str) -> None:
+def serve_folder(folder: str, name: str) -> None:
     """Serve a folder at an abstract address, in a process of its own; return at once if another process does."""
     listener = socket.socket(socket.AF_UNIX)
     try:
@@ -95,4 +95,4 @@ def _run(cursor: Any, text: str, values: Any) -> tuple[Any, Any] | str:
 
 if __name__ == "__main__":
     Path(sys.argv[1]).mkdir(mode=0o700, exist_ok=True)
-    serve(sys.argv[1], sys.argv[2])
+    serve_folder(sys.argv[1], sys.argv[2])

@@ -22,15 +22,15 @@ from hdbkit.databases._base.dbapi import DbapiDatabase
 from hdbkit.databases._base.dbapi_session import Bound, DbapiSession
 from hdbkit.databases._base.dbapi_statements import Piece, ProcedureAnswer, plain_rows
 from hdbkit.databases._base.explored import ExploredDatabase
-from hdbkit.databases.db2.cli import KIND, CliError, driver
+from hdbkit.databases.db2.cli import DB2, CliError, cli_driver
 from hdbkit.databases.db2.connect import (
+    DB2_OPTIONS,
+    DB2_PORT,
+    DB2_VALUES,
     NO_PRIVILEGE,
-    OPTIONS,
-    PORT,
     SCHEMA,
     SECURITY,
     SUMMARY,
-    VALUES,
     class_and_code,
     connected,
 )
@@ -39,7 +39,7 @@ from hdbkit.errors import ErrorClass
 from hdbkit.readings import Encryption, Timeout
 from hdbkit.sql import ANSI
 
-LUW, DERBY = f"{KIND}_luw", f"{KIND}_derby"
+LUW, DERBY = f"{DB2}_luw", f"{DB2}_derby"
 """The folders of what only Db2 has, and of what Apache Derby has in another form."""
 _LINE: Final = "LINE"
 """The first column of a result that has a row for each element of arrays."""
@@ -72,7 +72,7 @@ _PERCENTAGES: Final = tuple(
 """The names of what the option ``summary`` adds to the counters."""
 
 
-class Found(NamedTuple):
+class _Found(NamedTuple):
     """What the probe of a server found."""
 
     dialect: str
@@ -144,9 +144,9 @@ class DerbySession(Db2Session):
 class Db2(ExploredDatabase):
     """Contract: :class:`hdbkit.contracts.Database`. Without a target it is Db2 in general."""
 
-    kind = KIND
+    kind = DB2
     title = "Db2"
-    extra = KIND
+    extra = DB2
     driver = "ibm_db"
     gauges = frozenset({"waiting_locks", *_PERCENTAGES})
     schema_options: type[SchemaOptions] = Db2SchemaOptions
@@ -154,23 +154,23 @@ class Db2(ExploredDatabase):
     connection_settings: Mapping[str, int] = MappingProxyType({"maxappls": 1})
     protected_settings: Mapping[str, str] = _PROTECTED
     access_settings: tuple[str, ...] = _ACCESS
-    default_port: int | None = PORT
-    options = OPTIONS
-    option_values = VALUES
+    default_port: int | None = DB2_PORT
+    options = DB2_OPTIONS
+    option_values = DB2_VALUES
     no_answer = NO_PRIVILEGE
     preload: tuple[str, ...] = ("ibm_db", "hdbkit.databases.db2")
 
     @cached_property
-    def found(self) -> Found:
+    def found(self) -> _Found:
         """What the target's server is. Raises the errors of ``connect``."""
         assert self._target is not None, "the engine of no target"
         engine = _Unprobed(self._target)
         with closing(engine.connect(self._target)) as session:
             name, _ = session.connection.product
             if not name:
-                return Found(DERBY, False)
+                return _Found(DERBY, False)
             answer = engine.asked(session, "reads_never_wait")
-        return Found(LUW, not answer or bool(answer[0][0]))
+        return _Found(LUW, not answer or bool(answer[0][0]))
 
     @property
     def is_derby(self) -> bool:
@@ -180,7 +180,7 @@ class Db2(ExploredDatabase):
     @property
     def dialects(self) -> tuple[str, ...]:  # type: ignore[override]
         """The folders of statements, with those of the product that answers."""
-        return (ANSI, KIND, self.found.dialect if self._target else LUW)
+        return (ANSI, DB2, self.found.dialect if self._target else LUW)
 
     @property
     def capabilities(self) -> frozenset[Capability]:  # type: ignore[override]
@@ -201,7 +201,7 @@ class Db2(ExploredDatabase):
         return (CliError,)
 
     def driver_version(self) -> str:
-        return f"ibm_db {driver().__version__}"
+        return f"ibm_db {cli_driver().__version__}"
 
     def opened(self, target: Target, options: SessionOptions) -> Any:
         return connected(target, options)
@@ -295,7 +295,7 @@ _CAPABILITIES: Final = _OF_DERBY | {
 class _Unprobed(Db2):
     """The engine of a server about whose product nothing is known yet."""
 
-    found = Found(LUW, True)
+    found = _Found(LUW, True)
 
 
 DATABASE = Db2()

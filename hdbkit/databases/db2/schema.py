@@ -10,7 +10,7 @@ from pydantic import Field
 
 from hdbkit.contracts import Scope, SessionOptions
 from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
-from hdbkit.databases.db2.cli import KIND
+from hdbkit.databases.db2.cli import DB2
 from hdbkit.errors import ErrorClass, InputError, TransactionError
 from hdbkit.statement import Statement
 
@@ -102,14 +102,14 @@ class Db2Schema(SqlSchema):
     def _scope_of(self, dialects: tuple[str, ...]) -> Scope:
         """With table spaces, and ranges of partitions that are sized for the scale of the build."""
         options = self._options
-        parted = (*dialects, f"{KIND}/partitions") if options["partitions"] else dialects
+        parted = (*dialects, f"{DB2}/partitions") if options["partitions"] else dialects
         plain = self._workload.scope(parted)
         index_space, spaces = options["index_tablespace"], dict(_spaces(options["table_tablespaces"]))
         if unknown := sorted({*spaces} - {*self._workload.tables}):
             raise InputError(f"table_tablespaces names {', '.join(unknown)}, which the workload does not have")
         if index_space and not options["tablespace"]:
             raise InputError("index_tablespace needs tablespace, too: Db2 names both where a table is created")
-        variant = f"{KIND}/{'index_' if index_space else ''}tablespace"
+        variant = f"{DB2}/{'index_' if index_space else ''}tablespace"
         spaced = self._workload.scope((*parted, variant)).statements
         found = {}
         for name, one in plain.statements.items():

@@ -23,7 +23,7 @@ from hdbkit.readings import Pooling, PoolMode
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn
 
-SERVICE = "service"
+_SERVICE = "service"
 _NOT_OF_ENVIRONMENT: Mapping[str, str] = {
     **dict.fromkeys(("host", "hostaddr", "port", "dbname", "user", "options"), ""),
     ATTRIBUTES: "any",
@@ -37,12 +37,12 @@ _NAMES_NOTHING = (PASSWORD, "PGPASSFILE", "PGAPPNAME", "PGCLIENTENCODING", "PGCO
 """Variables that hdbkit replaces, and passwords, whose source is reported."""
 UNLIMITED = {"idle_session_timeout": 0}
 """Settings of a session that waits for as long as it takes: for the start of a run, or for its next operation."""
-ACCOUNTS = ("postgres",)
+_ACCOUNTS = ("postgres",)
 """The account as which packages install the server."""
 OWN_OPTIONS = ("pooling", "prepared")
 """Options of a target that libpq does not have: what a pooler does, if it is not to be found out."""
 _PREPARED = {"true": True, "false": False}
-VALUES: Mapping[str, Collection[str]] = {
+POSTGRESQL_VALUES: Mapping[str, Collection[str]] = {
     "pooling": [mode.value for mode in PoolMode],
     "prepared": _PREPARED,
     "sslmode": ("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
@@ -114,14 +114,14 @@ def check_sources(target: Target) -> None:
     """
     if twice := [name for name, value in _address(target).items() if value is not None and name in target.options]:
         raise InputError(f"target {target.described} states its {twice[0]} twice; remove the option {twice[0]}")
-    if SERVICE not in target.options and "PGSERVICE" in os.environ:
+    if _SERVICE not in target.options and "PGSERVICE" in os.environ:
         raise InputError(
             "PGSERVICE is set in the environment, so that connections would not only follow the target "
             f"{target.described}; unset it, or name the service in the target: postgresql:///?service=NAME"
         )
 
 
-def of_environment(target: Target) -> tuple[list[str], list[str]]:
+def environment_of_libpq(target: Target) -> tuple[list[str], list[str]]:
     """The variables of libpq that are set: those that it applies to sessions, and those that it must ignore."""
     try:
         from psycopg.pq import Conninfo
@@ -129,7 +129,7 @@ def of_environment(target: Target) -> tuple[list[str], list[str]]:
         return [], []
     variables = {one.envvar.decode(): one.keyword.decode() for one in Conninfo.get_defaults() if one.envvar}
     there = sorted(os.environ.keys() & {*variables, *_OF_SESSIONS} - {*_NAMES_NOTHING})
-    stated = {*target.options, *(() if SERVICE in target.options else _NOT_OF_ENVIRONMENT)}
+    stated = {*target.options, *(() if _SERVICE in target.options else _NOT_OF_ENVIRONMENT)}
     ignored = [one for one in there if variables.get(one) in stated]
     return [one for one in there if one not in ignored], ignored
 
@@ -149,7 +149,7 @@ def _connected(target: Target, settings: Mapping[str, Any], options: SessionOpti
         text = connection.error_message.decode("utf-8", "replace").strip() if in_time else "timeout expired"
         connection.finish()
         error = connect_error(target, text)
-        if ignored := ", ".join(of_environment(target)[1]):
+        if ignored := ", ".join(environment_of_libpq(target)[1]):
             advice = f"{error.advice} ({ignored} of the environment: ignored, since the target alone counts)"
             raise type(error)(error.target, error.reason, advice, error.stated)
         raise error
@@ -179,7 +179,7 @@ def server_certificate_end(target: Target) -> datetime | None:
 def _connection_string(target: Target, settings: Mapping[str, Any], options: SessionOptions) -> bytes:
     own, secret = " ".join(f"-c {name}={value}" for name, value in settings.items()), target.secret()
     fields = {
-        **({} if SERVICE in target.options else _NOT_OF_ENVIRONMENT),
+        **({} if _SERVICE in target.options else _NOT_OF_ENVIRONMENT),
         "require_auth": _accepted_methods(target),
         **{name: value for name, value in target.options.items() if name not in OWN_OPTIONS},
         **{name: value for name, value in _address(target).items() if value is not None},
@@ -204,7 +204,7 @@ def _accepted_methods(target: Target) -> str | None:
     known, mode = known_options(), target.options.get("sslmode", os.environ.get("PGSSLMODE"))
     at_socket = not target.options.get("hostaddr") and (not target.host or target.host.startswith(("/", "@")))
     encrypted = mode in ("require", "verify-ca", "verify-full") and not at_socket
-    own = target.server_folder is not None and is_heard_by(target, target.port or 5432, ACCOUNTS)
+    own = target.server_folder is not None and is_heard_by(target, target.port or 5432, _ACCOUNTS)
     is_stated = "PGREQUIREAUTH" in os.environ or own
     is_stated |= at_socket and REQUIRE_PEER in target.options
     return None if encrypted or is_stated or "require_auth" not in (known or ()) else "!password"

@@ -11,9 +11,9 @@ from hdbkit.contracts import Row
 from hdbkit.statement import Statement
 
 
-def encoded(value: Any) -> bytes | None:
+def _encoded(value: Any) -> bytes | None:
     """A value in the server's text format."""
-    return ENCODERS[type(value)](value)
+    return ENCODER_OF[type(value)](value)
 
 
 def _null(_: None) -> None:
@@ -32,13 +32,13 @@ def _array(values: Sequence[Any]) -> bytes:
 
 
 def _element(value: Any) -> bytes:
-    text = encoded(value)
+    text = _encoded(value)
     if text is None:
         return b"NULL"
     return b'"' + text.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
 
 
-ENCODERS: defaultdict[type, Callable[[Any], bytes | None]] = defaultdict(
+ENCODER_OF: defaultdict[type, Callable[[Any], bytes | None]] = defaultdict(
     lambda: _text, {type(None): _null, int: b"%d".__mod__, str: str.encode, tuple: _array, list: _array}
 )
 
@@ -49,7 +49,7 @@ def filled_in(statement: Statement, arguments: dict[str, Any]) -> tuple[bytes, l
         return _as_it_is(statement), []
     filled = statement.filled(arguments)
     text = filled.rendered(lambda _, index: f"${index}")
-    return text.encode(), [encoded(arguments[name]) for name in filled.parameters]
+    return text.encode(), [_encoded(arguments[name]) for name in filled.parameters]
 
 
 @cache

@@ -13,7 +13,7 @@ WATCH = "WATCH"
 _PACKED = "|"
 
 
-class Step:
+class CommandStep:
     """A statement of commands, whose keys begin with ``prefix``.
 
     A statement has a command in each line. Its words are those of a bulk load, with ``$name`` for a parameter. The

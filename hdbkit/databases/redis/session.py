@@ -17,14 +17,14 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 from redis.exceptions import RedisError, ResponseError
 
-from hdbkit.awaiting import ANSWER_S, awaited
+from hdbkit.awaiting import ANSWER_LIMIT_S, awaited
 from hdbkit.contracts import PENDING, Arguments, Capability, Row, Scope, Table
 from hdbkit.contracts.operations import answer_limit_s
 from hdbkit.databases._base.asking import AskingSession
-from hdbkit.databases.redis.commands import Step
+from hdbkit.databases.redis.commands import CommandStep
 from hdbkit.databases.redis.load import Convert, Loader, bulk, encoded, packed, readers
 from hdbkit.databases.redis.replies import Failure, read_reply
-from hdbkit.databases.redis.settings import answer
+from hdbkit.databases.redis.settings import settings_answer
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import in_scope
 from hdbkit.statement import Statement
@@ -43,7 +43,7 @@ _CLASSES = {
 _BUFFER = 1 << 16
 _MULTI, _EXEC, _UNWATCH = packed(b"MULTI"), packed(b"EXEC"), packed(b"UNWATCH")
 
-Bound = tuple[bytes, tuple[Convert, ...]]
+BoundScript = tuple[bytes, tuple[Convert, ...]]
 """The command in the server's protocol, and what converts the columns of its result."""
 Raw = tuple[bytes, tuple[Convert, ...]]
 """The rows as JSON, and what converts their columns."""
@@ -63,7 +63,7 @@ class RedisSession(AskingSession):
         self.library = f"{scope.schema}_{database}"
         """The name of the schema's functions: functions are the same in all databases of a server."""
         self._heads: dict[str, tuple[bytes, int, tuple[Convert, ...]]] = {}
-        self._steps: dict[str, Step] = {}
+        self._steps: dict[str, CommandStep] = {}
         self._stream = cast(BinaryIO, self._socket.makefile("rb"))
         self._watches = False
         self._sent = 0
@@ -89,7 +89,7 @@ class RedisSession(AskingSession):
 
     def command(self, *words: str | bytes | int) -> Any:
         """The reply to a command that needs no work. Raises ``TransactionError``."""
-        return self._replied(f"command {words[0]!s}", ANSWER_S, *words)
+        return self._replied(f"command {words[0]!s}", ANSWER_LIMIT_S, *words)
 
     def _replied(self, what: str, limit_s: float | None, *words: str | bytes | int) -> Any:
         with awaited(self, what, limit_s):
@@ -107,7 +107,7 @@ class RedisSession(AskingSession):
         """The rows of a script, or of what only a command of the server knows."""
         if operation == "list_routines":
             return [(name,) for name in self.functions()]
-        about_settings = answer(self.command, operation, arguments)
+        about_settings = settings_answer(self.command, operation, arguments)
         if about_settings is not None:
             return about_settings
         statement = self.find(operation)
@@ -170,13 +170,13 @@ class RedisSession(AskingSession):
             head = b"*%d\r\n%b" % (len(words) + len(statement.parameters), b"".join(map(bulk, words)))
             self._heads[name] = head, len(statement.parameters), readers(statement.returns)
 
-    def bind(self, operation: str, arguments: Arguments) -> Bound:
+    def bind(self, operation: str, arguments: Arguments) -> BoundScript:
         """The command's bytes."""
         head, count, converts = self._heads[operation]
         assert len(arguments) == count, f"{operation} has {count} parameters"
         return b"".join([head, *(bulk(encoded(value)) for value in arguments)]), converts
 
-    def perform(self, bound: Bound) -> Raw:
+    def perform(self, bound: BoundScript) -> Raw:
         """Perform one whole function: nothing else runs in the server meanwhile."""
         text, converts = bound
         try:
@@ -204,7 +204,7 @@ class RedisSession(AskingSession):
         """What sends a function; none if the connection is encrypted, as a part of its data may be in the driver."""
         return self._send_one if perform == self.perform and not isinstance(self._socket, SSLSocket) else None
 
-    def _send_one(self, bound: Bound) -> None:
+    def _send_one(self, bound: BoundScript) -> None:
         text, self._converts = bound
         self._reply = b""
         try:
@@ -269,9 +269,9 @@ class RedisSession(AskingSession):
             with suppress(TransactionError):
                 self._exchanged(_UNWATCH, 1)
 
-    def _step(self, name: str) -> Step:
+    def _step(self, name: str) -> CommandStep:
         if name not in self._steps:
-            self._steps[name] = Step(self.find(name), self.prefix)
+            self._steps[name] = CommandStep(self.find(name), self.prefix)
         return self._steps[name]
 
     def _exchanged(self, text: bytes, commands: int) -> list[Any]:

@@ -23,11 +23,11 @@ from hdbkit.databases._pyodbc import DRIVER, error_parts, module
 from hdbkit.databases.sqlserver.connect import (
     ENCRYPT,
     OF_SESSION,
-    PORT,
     REPEATABLE_READ,
     SNAPSHOT,
+    SQLSERVER_PORT,
+    SQLSERVER_VALUES,
     TRUST,
-    VALUES,
     chosen_driver,
     connection_string,
     installed_drivers,
@@ -40,13 +40,13 @@ from hdbkit.errors import ErrorClass, InputError, TransactionError
 from hdbkit.readings import Encryption, Timeout
 from hdbkit.sql import ANSI
 
-KIND: Final = "sqlserver"
+_KIND: Final = "sqlserver"
 _LEVELS: Final[Mapping[Isolation, str]] = {
     Isolation.READ_COMMITTED: "READ COMMITTED",
     Isolation.REPEATABLE_READ: "REPEATABLE READ",
     Isolation.SERIALIZABLE: "SERIALIZABLE",
 }
-ERRORS: Final[Mapping[int, ErrorClass]] = {
+SQLSERVER_ERRORS: Final[Mapping[int, ErrorClass]] = {
     **dict.fromkeys((515, 547, 2601, 2627), ErrorClass.CONSTRAINT),
     1205: ErrorClass.DEADLOCK,
     1222: ErrorClass.LOCK_TIMEOUT,
@@ -86,11 +86,11 @@ _TEXTS: Final[Mapping[str, ErrorClass]] = {
     "[FreeTDS][SQL Server]Unknown error (0)": ErrorClass.CONNECTION_LOST,
 }
 """Parts of the texts of errors without a number of their own: Babelfish has 33557097, and FreeTDS 0, for many."""
-MICROSOFT, BABELFISH = f"{KIND}_microsoft", f"{KIND}_babelfish"
+MICROSOFT, BABELFISH = f"{_KIND}_microsoft", f"{_KIND}_babelfish"
 """The folders of what only SQL Server has, and of what Babelfish has in another form."""
 
 
-class Found(NamedTuple):
+class _Found(NamedTuple):
     """What the probe of a server found."""
 
     dialect: str
@@ -102,15 +102,15 @@ class Found(NamedTuple):
 class SqlServer(ExploredDatabase):
     """Contract: :class:`hdbkit.contracts.Database`. Without a target it is SQL Server in general."""
 
-    kind = KIND
+    kind = _KIND
     also_named: Mapping[str, Mapping[str, str]] = MappingProxyType({"mssql": {}})
     title = "SQL Server"
     publishing = "its licence may forbid publishing results without the vendor's consent"
-    extra = KIND
+    extra = _KIND
     driver = "pyodbc"
-    default_port: int | None = PORT
-    options = (DRIVER, *VALUES, *OF_SESSION, CONNECT_TIMEOUT)
-    option_values: Mapping[str, Collection[str]] = MappingProxyType({**VALUES, **OF_SESSION})
+    default_port: int | None = SQLSERVER_PORT
+    options = (DRIVER, *SQLSERVER_VALUES, *OF_SESSION, CONNECT_TIMEOUT)
+    option_values: Mapping[str, Collection[str]] = MappingProxyType({**SQLSERVER_VALUES, **OF_SESSION})
     schema_options: type[SchemaOptions] = SqlServerSchemaOptions
     protected_settings: Mapping[str, str] = _PROTECTED
     access_settings: tuple[str, ...] = _ACCESS
@@ -119,7 +119,7 @@ class SqlServer(ExploredDatabase):
     schema_type = SqlServerSchema
 
     @cached_property
-    def found(self) -> Found:
+    def found(self) -> _Found:
         """What the target's server is. Raises the errors of ``connect``."""
         assert self._target is not None, "the engine of no target"
         with closing(_Unprobed(self._target).connect(self._target)) as session:
@@ -130,7 +130,7 @@ class SqlServer(ExploredDatabase):
             Capability.ADMIN: not version,  # Babelfish changes quotation marks in the names of logins
             Capability.SETTINGS: not version,
         }
-        return Found(BABELFISH if version else MICROSOFT, frozenset(one for one, has in capabilities.items() if has))
+        return _Found(BABELFISH if version else MICROSOFT, frozenset(one for one, has in capabilities.items() if has))
 
     @cached_property
     def odbc_driver(self) -> str:
@@ -141,7 +141,7 @@ class SqlServer(ExploredDatabase):
     @property
     def dialects(self) -> tuple[str, ...]:  # type: ignore[override]
         """The folders of statements, with those of the product that answers."""
-        return (ANSI, KIND, self.found.dialect if self._target else MICROSOFT)
+        return (ANSI, _KIND, self.found.dialect if self._target else MICROSOFT)
 
     @property
     def capabilities(self) -> frozenset[Capability]:  # type: ignore[override]
@@ -212,7 +212,7 @@ class SqlServer(ExploredDatabase):
     def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
         """By the server's number of the error, else by the product's text, else by the SQLSTATE."""
         state, number, text = error_parts(error)
-        known = ERRORS.get(number) or self._by_text(text)
+        known = SQLSERVER_ERRORS.get(number) or self._by_text(text)
         if state == _LOST_STATE:
             known = ErrorClass.CONNECTION_LOST
         return known or class_of(state), str(number or state), text
@@ -295,11 +295,11 @@ def _level(target: Target, isolation: Isolation) -> str:
 class _Unprobed(SqlServer):
     """The engine of a server about whose product nothing is known yet."""
 
-    found = Found(MICROSOFT, frozenset())
+    found = _Found(MICROSOFT, frozenset())
 
 
 def _pyodbc() -> Any:
-    return module(SqlServer.title, KIND)
+    return module(SqlServer.title, _KIND)
 
 
 DATABASE = SqlServer()
