@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 import sys
 import time
@@ -144,9 +143,10 @@ def _jobs(notebook: Path, files: Sequence[Path], workspace: BareWorkspace) -> li
 def _papermill() -> Any:
     logging.getLogger("papermill").setLevel(logging.ERROR)  # it warns about parameters whose types it cannot read
     try:
-        return importlib.import_module("papermill")
+        import papermill
     except ModuleNotFoundError:
         raise InputError("a batch needs papermill, which is not installed; run: pip install 'hdbkit[lab]'") from None
+    return papermill
 
 
 def _execute(

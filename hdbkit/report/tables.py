@@ -152,6 +152,3 @@ def milliseconds(latency_us: float | None) -> str:
     value = latency_us / 1000
     decimals = max(0, 2 - math.floor(math.log10(value))) if value > 0 else 0
     return f"{value:,.{min(decimals, 3)}f}"
-
-
-# The optimizer's plans as tables of lines: those of a run, of both sides of a comparison, and of a sweep.

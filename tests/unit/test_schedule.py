@@ -16,7 +16,7 @@ from hdbkit.analysis.run.steps import knee, steps_result
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.charts.schedule_charts import schedule_charts
 from hdbkit.config.metric import Measure, Metric
-from hdbkit.report.run_report import run_tables
+from hdbkit.report.run_tables import run_tables
 from hdbkit.results.columns import OPERATIONS
 from hdbkit.results.run_result import Backlog, Latencies, ScheduleResult, StepLatencies, StepResult
 from tests.unit.synthetic import DETAILS, Synthetic, write_run

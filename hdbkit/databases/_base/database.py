@@ -9,7 +9,6 @@ request. An engine states in ``recognized_by`` what is sent to an address, and w
 
 from __future__ import annotations
 
-import importlib
 import re
 import socket
 from collections.abc import Collection, Iterator, Mapping
@@ -209,7 +208,8 @@ def _found(target: Target) -> BaseDatabase | None:
 
     Nothing is asked for an engine that may speak the protocol of another.
     """
-    databases = importlib.import_module("hdbkit.databases")
+    from hdbkit import databases  # which imports this module
+
     own = databases.database(target)
     host, port = target.host or "localhost", target.port or own.default_port
     if host.startswith("/") or not getattr(own, "recognized_by", ("", ""))[1]:

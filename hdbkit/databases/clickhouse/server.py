@@ -10,7 +10,6 @@ import os
 import socket
 import sys
 import threading
-from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,7 @@ def serve_folder(folder: str, name: str) -> None:
 
 
 def _serve(folder: str, listener: socket.socket) -> None:
-    dbapi: Any = import_module("chdb.dbapi")
+    from chdb import dbapi
 
     database = f"{folder}?config-file={Path(__file__).with_name('defaults.xml')}"
     kept, problem = None, ""
@@ -70,7 +69,7 @@ def account_of(opened: socket.socket) -> int:
 
 def _answer(database: str, problem: str, session: Connection) -> None:
     """Run the commands of a session: each is a text with values, and is answered by columns and rows, or a text."""
-    dbapi: Any = import_module("chdb.dbapi")
+    from chdb import dbapi
 
     session.send(problem)
     try:
