@@ -107,7 +107,7 @@ def security_of(cluster: Cluster) -> Any:
         return None
     from distributed import Security  # dask takes half a second to import
 
-    security = Security()
+    security = Security()  # type: ignore[no-untyped-call]
     files = {name: getattr(security, name) for name in ("tls_ca_file", "tls_client_cert", "tls_client_key")}
     if missing := [name for name, path in files.items() if not path]:
         raise ValueError(

@@ -212,7 +212,7 @@ def _found(target: Target) -> BaseDatabase | None:
 
     own = databases.database(target)
     host, port = target.host or "localhost", target.port or own.default_port
-    if host.startswith("/") or not getattr(own, "recognized_by", ("", ""))[1]:
+    if port is None or host.startswith("/") or not getattr(own, "recognized_by", ("", ""))[1]:
         return None
     engines = [cast(BaseDatabase, databases.database(kind)) for kind in databases.built_in()]
     answers: dict[bytes, bytes] = {}
