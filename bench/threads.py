@@ -1,7 +1,7 @@
 """Virtual users as processes and as threads, with the interpreter lock and without it. For notebook 06 and tests.
 
 hdbkit serves each virtual user by a process of its own. Alternatives run the product's own client
-(:class:`hdbkit.execution.client.Client`) with its connection, loop and spool, so that what differs is only what they
+(:class:`hdbkit.execution.client.ClientProcess`) with its connection, loop and spool, and differ only in what they
 share: threads of one process share an interpreter and its lock; threads of a *free-threaded* Python (PEP 703), which
 ``HDBKIT_FREE_THREADED`` names, share an interpreter that has none. Processes of Tcl, on PostgreSQL where Tcl has
 Pgtcl and on MariaDB and MySQL where it has mysqltcl, make the same calls with inputs that were drawn before, and

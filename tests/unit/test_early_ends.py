@@ -10,11 +10,12 @@ import pandas as pd
 import pytest
 import scipy
 
+from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.batch_means import LEVEL, LOOKS, PARTS, looks, upper_bound
 from hdbkit.analysis.sweep.search import MARGIN, early_ends_note, log_ratios, required_rate
 from hdbkit.analysis.sweep.verdicts import answer, fastest, judge
 from hdbkit.config.sweep_spec import AbortRules
-from hdbkit.execution.early_end import EarlyEnd, Floats
+from hdbkit.execution.early_end import EarlyEnd
 from hdbkit.plan import RunLimits, RunPlan
 from hdbkit.results.experiment_runs import ENDED_EARLY
 from hdbkit.results.spool import record_type
