@@ -23,7 +23,7 @@ from hdbkit.cli.options import (
     RunId,
     Sectioned,
     TargetArgument,
-    Users,
+    UserCounts,
     WorkloadOption,
     load_options,
     with_schema,
@@ -184,7 +184,7 @@ def sweep(
     spec: Annotated[Path, typer.Argument(help="YAML file of the sweep, or hammerpost's JSON")],
     workload: WorkloadOption = None,
     blocks: _Blocks = None,
-    virtual_users: Users = None,
+    virtual_users: UserCounts = None,
     detach: Annotated[bool, typer.Option("--detach", help="start the sweep and return; see: hdbkit attach")] = False,
     as_json: AsJson = False,
     *,
@@ -220,7 +220,7 @@ def plan(
     spec: Annotated[Path, typer.Argument(help="YAML file of the sweep, or hammerpost's JSON")],
     workload: WorkloadOption = None,
     blocks: _Blocks = None,
-    virtual_users: Users = None,
+    virtual_users: UserCounts = None,
     json_schema: Annotated[  # noqa: ARG001 - its callback prints it
         bool, typer.Option("--json-schema", help=_SCHEMA_HELP, is_eager=True, callback=_print_schema)
     ] = False,

@@ -44,7 +44,9 @@ TargetArgument = Annotated[str, typer.Argument(help=_TARGET_HELP, autocompletion
 WorkloadOption = Annotated[
     str | None, typer.Option("--workload", "-w", help="name of a workload, or a folder that defines one")
 ]
-Users = Annotated[str | None, typer.Option("--virtual-users", "-u", help="user counts to run at, such as 1,4,16")]
+UserCounts = Annotated[
+    str | None, typer.Option("--virtual-users", "-u", help="user counts to run at, such as 1,4,16")
+]
 LoadFile = Annotated[Path | None, typer.Option("--params", help="YAML file with load options")]
 Yes = Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]

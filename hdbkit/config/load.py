@@ -61,14 +61,14 @@ class RateOf(StrEnum):
     METRIC = "metric"
 
 
-class WaitSampling(StrEnum):
+class Waits(StrEnum):
     """Waits as the server reports them by default, or with those that it records on request."""
 
     BASIC = "basic"
     FULL = "full"
 
 
-class Profiling(StrEnum):
+class Profile(StrEnum):
     """What samples the stacks of the server's and the clients' processes in the window."""
 
     NONE = "none"
@@ -191,8 +191,8 @@ class Load(ConfigModel):
     waits_hz: Alone[float] = Field(
         default=10, ge=0, le=50, description="samples per second of what the server's sessions wait for; 0: none"
     )
-    waits: WaitSampling = Field(
-        default=WaitSampling.BASIC,
+    waits: Waits = Field(
+        default=Waits.BASIC,
         description="basic: what the server reports as it is; full: MariaDB and MySQL with the instruments of their "
         "performance_schema, enabled for the run; Oracle by ASH, which needs a licence of the Diagnostics Pack",
     )
@@ -208,8 +208,8 @@ class Load(ConfigModel):
         description="keep the plans, with their times, of statements that take at least so many milliseconds; "
         "PostgreSQL then times each step of all statements (auto_explain); 0: none",
     )
-    profile: Profiling = Field(
-        default=Profiling.NONE,
+    profile: Profile = Field(
+        default=Profile.NONE,
         description="sample the stacks of server and clients on this host; perf: by Linux's perf, 49 times a second",
     )
     analyze: bool = Field(

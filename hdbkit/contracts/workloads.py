@@ -67,7 +67,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Waits:
+class ThinkTimes:
     """How long a user keys an operation, and how long it thinks on average about its answer, in seconds."""
 
     keying_s: float = 0.0
@@ -170,7 +170,7 @@ class Workload(Protocol):
     operations: tuple[str, ...]
     reading: frozenset[str]
     """The operations that change nothing in the database."""
-    waits: Mapping[str, Waits] = MappingProxyType({})
+    waits: Mapping[str, ThinkTimes] = MappingProxyType({})
     """Keying and thinking times by operation, for loads with ``keying_and_thinking``; empty if it has none."""
     metric: Metric
     serial: Serial | None = None

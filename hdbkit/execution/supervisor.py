@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Literal
 
 from hdbkit.analysis.comparison.plans import changes_within
-from hdbkit.config.load import Profiling
+from hdbkit.config.load import Profile
 from hdbkit.contracts import Capability, PlannedPhase, Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, disk_full, is_disk_full
@@ -230,7 +230,7 @@ class Supervisor:
         lengths = [self._phases[i].duration_s for i in window]
         window_s = None if None in lengths else sum(length or 0.0 for length in lengths)
         pids = [one.pid for one in self._generator.readings()]
-        profiled = self._plan.load.profile is Profiling.PERF
+        profiled = self._plan.load.profile is Profile.PERF
         if profiled:
             self._profiler.begin(pids, self._sampler.server_process)
         self._faults.begin(opened_ns, pids)

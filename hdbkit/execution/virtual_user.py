@@ -27,9 +27,9 @@ from hdbkit.contracts import (
     Scope,
     Session,
     SessionOptions,
+    ThinkTimes,
     User,
     UserPlan,
-    Waits,
     Workload,
 )
 from hdbkit.errors import InputError, TransactionError
@@ -235,7 +235,7 @@ class VirtualUser:
         if (rate_per_s := rate_of(shared.plan.workload, load)) is not None:
             arrivals = due_us(load, rate_per_s, self.plan.index)
             return OpenLoop(arrivals, load.latency_limit_ms, fields, int(fields[Field.START_AT_NS]))
-        waits = [shared.workload.waits.get(name, Waits()) for name in shared.workload.operations]
+        waits = [shared.workload.waits.get(name, ThinkTimes()) for name in shared.workload.operations]
         return Pacer(waits, load, self.plan.seed, fields, self.start_ns)
 
     def run(self, usage: Usage) -> End:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Load, Target
-from hdbkit.config.load import WaitSampling
+from hdbkit.config.load import Waits
 from hdbkit.contracts import SERVER, Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError, TransactionError
@@ -65,7 +65,7 @@ def _statements(target: Target) -> Mapping[str, Statement]:
 
 
 def _is_full(load: Load) -> bool:
-    return load.waits is WaitSampling.FULL and load.waits_hz > 0
+    return load.waits is Waits.FULL and load.waits_hz > 0
 
 
 def has_instruments(target: Target) -> bool:

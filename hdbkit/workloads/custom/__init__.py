@@ -22,9 +22,9 @@ from hdbkit.contracts import (
     Scope,
     Session,
     Table,
+    ThinkTimes,
     User,
     UserPlan,
-    Waits,
     Workload,
 )
 from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, Problem, SchemaProblem, TransactionError
@@ -52,8 +52,8 @@ class Custom(Workload):
         self.scale = definition.scale.format_map({name: f"{value:,}" for name, value in spec.parameters.items()})
         self.operations = tuple(definition.operations)
         self.reading = frozenset(name for name, one in definition.operations.items() if one.reads_only)
-        self.waits: Mapping[str, Waits] = {
-            name: Waits(one.keying_s, one.thinking_s)
+        self.waits: Mapping[str, ThinkTimes] = {
+            name: ThinkTimes(one.keying_s, one.thinking_s)
             for name, one in definition.operations.items()
             if one.keying_s or one.thinking_s
         }

@@ -23,9 +23,9 @@ from hdbkit.contracts import (
     Session,
     Table,
     TableLoad,
+    ThinkTimes,
     User,
     UserPlan,
-    Waits,
     Workload,
 )
 from hdbkit.errors import InputError
@@ -41,13 +41,13 @@ NOPM = Metric(
     counter="count_new_orders",
 )
 """New orders per minute: the growth of the schema's own order numbers, without the orders rolled back by design."""
-_WAITS: Mapping[str, Waits] = MappingProxyType(
+_WAITS: Mapping[str, ThinkTimes] = MappingProxyType(
     {
-        "new_order": Waits(keying_s=18, thinking_s=12),
-        "payment": Waits(keying_s=3, thinking_s=12),
-        "order_status": Waits(keying_s=2, thinking_s=10),
-        "delivery": Waits(keying_s=2, thinking_s=5),
-        "stock_level": Waits(keying_s=2, thinking_s=5),
+        "new_order": ThinkTimes(keying_s=18, thinking_s=12),
+        "payment": ThinkTimes(keying_s=3, thinking_s=12),
+        "order_status": ThinkTimes(keying_s=2, thinking_s=10),
+        "delivery": ThinkTimes(keying_s=2, thinking_s=5),
+        "stock_level": ThinkTimes(keying_s=2, thinking_s=5),
     }
 )
 """Keying times and mean thinking times (TPC-C 5.2.5.7)."""

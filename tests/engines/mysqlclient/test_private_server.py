@@ -17,7 +17,7 @@ import pytest
 
 import hdbkit
 from hdbkit.config import Commands, ControlSpec, Load, Target, TprocCSpec
-from hdbkit.config.load import WaitSampling
+from hdbkit.config.load import Waits
 from hdbkit.contracts import SERVER, ApplyBy, ServerControl
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import InputError, ServerFailed
@@ -32,7 +32,7 @@ from tests.conftest import execute, login_options, shown
 KINDS = sorted({one.kind for one in find_binaries() if one.kind in ("mariadb", "mysql")})
 pytestmark = pytest.mark.skipif(not KINDS, reason="no server of MariaDB or MySQL here; see: hdbkit doctor")
 FLUSH, POOL, METHOD = "innodb_flush_log_at_trx_commit", "innodb_buffer_pool_size", "innodb_flush_method"
-WAITING = Load(rampup_s=0, duration_s=1.5, waits_hz=50, waits=WaitSampling.FULL)
+WAITING = Load(rampup_s=0, duration_s=1.5, waits_hz=50, waits=Waits.FULL)
 OTHER_METHOD = {"mariadb": "fsync", "mysql": "O_DIRECT"}
 
 
@@ -351,7 +351,7 @@ def watched_while_others_run(server: PrivateServer, sleeping: Path) -> None:
         watched = thread.submit(hdbkit.watch, server.target, WAITING.with_(duration_s=12))
         while recorded(server) == before:
             time.sleep(0.05)
-        beside = hdbkit.run(server.target, sleeping, WAITING.with_(duration_s=0.2, waits=WaitSampling.BASIC))
+        beside = hdbkit.run(server.target, sleeping, WAITING.with_(duration_s=0.2, waits=Waits.BASIC))
         assert not any("was killed" in one for one in beside.manifest.warnings)
         assert recorded(server) != before
         with closing(database(server.target).connect(server.admin, SERVER)) as session:
@@ -386,7 +386,7 @@ def test_what_is_recorded_of_waits_for_a_run_is_as_before_also_when_it_is_killed
         time.sleep(0.01)
     with pytest.raises(InputError, match=f"undo them first: hdbkit recover {killed.run_id}"):
         hdbkit.result(killed.run_id).remove()
-    after = hdbkit.run(server.target, sleeping, WAITING.with_(duration_s=0.2, waits=WaitSampling.BASIC))
+    after = hdbkit.run(server.target, sleeping, WAITING.with_(duration_s=0.2, waits=Waits.BASIC))
     assert any(f"run {killed.run_id} was killed; " in one for one in after.manifest.warnings)
     assert recorded(server) == before
     watched_while_others_run(server, sleeping)
