@@ -67,7 +67,7 @@ def compare_drivers(own: PrivateServer) -> None:
     sessions, ways = {}, {}
     for name, target in {OWN: own.target, ODBC: through_odbc(own)}.items():
         sessions[name] = sql_session(target, WORK.scope(database(target).dialects))
-        sessions[name].prepare(client.client_statements(sessions[name]))
+        sessions[name].prepare(client.statements(sessions[name]))
         some_of_each(sessions[name], random.Random(1))
         ways[name] = partial(measured, sessions[name], random.Random(2))
     done = blocks(ways, SLICES)

@@ -59,7 +59,7 @@ def client_main(folder: Path, plan: RunPlan, own: ClientPlan, supervisor_pid: in
     die_with_parent(supervisor_pid)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    client = ClientProcess(folder, plan, own)
+    client = RunClient(folder, plan, own)
     try:
         client.live()
     except Exception as error:
@@ -71,7 +71,7 @@ def reason_path(spools: Path, client: int) -> Path:
     return spools / f"{client:05d}.reason"
 
 
-class ClientProcess:
+class RunClient:
     """A client process: its place on the control page, its spool, its virtual users."""
 
     def __init__(self, folder: Path, plan: RunPlan, own: ClientPlan) -> None:

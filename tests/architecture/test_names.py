@@ -24,6 +24,10 @@ DEMANDED = {
     "part": "the same",
     "checks": "the same",
     "add_to": "the commands of a module",
+    **dict.fromkeys(
+        ("statements", "new_order", "payment", "order_status", "delivery", "stock_level"),
+        "what a client sends for TPROC-C, by either way of locking: the user looks them up by name",
+    ),
 }
 """Names that a contract demands of several modules, each with what it is there."""
 

@@ -40,14 +40,17 @@ class CheckedRun:
 
     @property
     def noun(self) -> str:
+        """What the workload calls an operation."""
         return self.manifest.noun
 
     @property
     def planned_clients(self) -> int:
+        """How many clients the load asks for."""
         return len(self.manifest.plan.load.clients)
 
     @cached_property
     def records(self) -> _Records:
+        """The counts of all records."""
         known = ", ".join(str(outcome.value) for outcome in Outcome)
         edges = ", ".join(
             f"coalesce(sum(t_end_us - t_start_us) FILTER (t_start_us < {edge} AND t_end_us >= {edge}), 0)::DOUBLE"
@@ -60,10 +63,12 @@ class CheckedRun:
 
     @cached_property
     def host(self) -> pd.DataFrame | None:
+        """The samples of the load host."""
         return table(self.folder, "host")
 
     @cached_property
     def clients(self) -> pd.DataFrame | None:
+        """How each client ended, and what it used."""
         return table(self.folder, "clients")
 
 

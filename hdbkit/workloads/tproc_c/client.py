@@ -50,7 +50,7 @@ def _transaction(work: Callable[[SqlSession, Arguments], Row]) -> Callable[[SqlS
     return whole
 
 
-def client_statements(session: SqlSession, read_only: bool = False) -> tuple[str, ...]:
+def statements(session: SqlSession, read_only: bool = False) -> tuple[str, ...]:
     """The statements that these transactions send on a session, to be prepared; a standby prepares no others."""
     if read_only:
         return _READING

@@ -40,7 +40,7 @@ _Work = Callable[[OptimisticSession, Arguments], tuple[Row, Sequence[_Step]]]
 """Reads and calculates: the row of the result, and the changes."""
 
 
-def _statements(_: OptimisticSession, read_only: bool = False) -> tuple[str, ...]:
+def statements(_: OptimisticSession, read_only: bool = False) -> tuple[str, ...]:
     """The steps that these transactions send, to be prepared; a standby prepares no others."""
     return _READING if read_only else _STEPS
 
@@ -62,7 +62,7 @@ def _transaction(work: _Work) -> Callable[[OptimisticSession, Arguments], list[R
 
 
 @_transaction
-def _new_order(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[_Step]]:
+def new_order(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[_Step]]:
     """TPC-C 2.4.2. Raises ``RolledBackByDesign`` when an item is unknown."""
     w_id, d_id, c_id, item_ids, supply_w_ids, quantities = inputs
     lines = list(zip(item_ids, supply_w_ids, quantities, strict=True))
@@ -107,7 +107,7 @@ def _taken(counts: list[int], quantity: int, is_remote: bool) -> int:
 
 
 @_transaction
-def _payment(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[_Step]]:
+def payment(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[_Step]]:
     """TPC-C 2.5.2."""
     w_id, d_id, c_w_id, c_d_id, c_id, c_last, amount = inputs
     c_id = c_id or _named(session, c_w_id, c_d_id, c_last)
@@ -130,7 +130,7 @@ def _payment(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequen
 
 
 @_transaction
-def _order_status(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[_Step]]:
+def order_status(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[_Step]]:
     """TPC-C 2.6.2."""
     w_id, d_id, c_id, c_last = inputs
     c_id = c_id or _named(session, w_id, d_id, c_last)
@@ -143,7 +143,7 @@ def _order_status(session: OptimisticSession, inputs: Arguments) -> tuple[Row, S
 
 
 @_transaction
-def _delivery(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[_Step]]:
+def delivery(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[_Step]]:
     """TPC-C 2.7.4."""
     w_id, carrier_id = inputs
     districts = range(1, DISTRICTS + 1)
@@ -165,7 +165,7 @@ def _delivery(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Seque
 
 
 @_transaction
-def _stock_level(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[_Step]]:
+def stock_level(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[_Step]]:
     """TPC-C 2.8.2. What is read at different moments may differ (2.8.2.3), so nothing is watched."""
     w_id, d_id, threshold = inputs
     (((next_o_id,),),) = session.read([("client_read_next_order", (w_id, d_id))])
