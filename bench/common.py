@@ -96,7 +96,7 @@ def title(text: str) -> None:
 
 def machine() -> str:
     """This host in one line."""
-    facts = host.facts()
+    facts = host.this_host_facts()
     return (
         f"{facts['processor']}, {facts['cores']} cores, {facts['memory_bytes'] / 2**30:.0f} GiB, "
         f"{facts['system']}, load {facts['load_1min_at_start']} at the start"

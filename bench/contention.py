@@ -21,7 +21,7 @@ from hdbkit.contracts import Session, SqlSession
 from hdbkit.databases import database
 from hdbkit.loading import build
 from hdbkit.servers import PrivateServer, control
-from hdbkit.workloads.tproc_c.tables import TABLES
+from hdbkit.workloads.tproc_c.tables import TPROC_C_TABLES
 from tests.hammerdb_like import converted
 
 CASES: tuple[tuple[str, dict[str, str]], ...] = (
@@ -45,7 +45,7 @@ def variants(own: PrivateServer, users: int) -> dict[str, Variant]:
 
 def warm(session: Session) -> None:
     """Read every row and the smallest index of each table."""
-    for table in TABLES:
+    for table in TPROC_C_TABLES:
         cast(SqlSession, session).execute(f"CHECKSUM TABLE {table}")
         cast(SqlSession, session).execute(f"SELECT COUNT(*) FROM {table}")
 

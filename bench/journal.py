@@ -22,7 +22,8 @@ from hdbkit.experiment import experiment_progress, resume
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep
 from hdbkit.experiment.plan import run_plan
 from hdbkit.plan import RunPlan
-from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, runs_frame
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
+from hdbkit.results.experiment_runs import runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import JournalLine, Step
 from hdbkit.results.manifest import CheckLine, Event, Manifest, Status

@@ -24,7 +24,7 @@ import yaml
 import hdbkit
 from bench.common import quick_or, scratch, show, title
 from hdbkit.paths import results_folder
-from hdbkit.service.job_folder import JOBS, Asked, JobFolder, State
+from hdbkit.service.job_folder import JOBS, JobFolder, JobRequest, State
 
 JOBS_LISTED = 1000
 VIEWERS = 50
@@ -121,7 +121,7 @@ def write_job(results: Path, number: int) -> None:
     load = {"virtual_users": 8, "rampup_s": 30, "duration_s": 120}
     asked = {"verb": "run", "request": {"target": "lab", "label": f"nightly-{number}", "load": load}}
     process = {"holder": "nightly", "created": "2026-11-24T02:45:00Z", "pid": 1, "birth": ""}
-    folder.note(Asked.model_validate({"job_id": folder.path.name, **asked, **process}))
+    folder.note(JobRequest.model_validate({"job_id": folder.path.name, **asked, **process}))
     folder.end(State.DONE)
 
 

@@ -1,7 +1,7 @@
 """Virtual users as processes and as threads, with the interpreter lock and without it. For notebook 06 and tests.
 
 hdbkit serves each virtual user by a process of its own. Alternatives run the product's own client
-(:class:`hdbkit.execution.client.Client`) with its connection, loop and spool, so that what differs is only what they
+(:class:`hdbkit.execution.client.RunClient`) with its connection, loop and spool, and differ only in what they
 share: threads of one process share an interpreter and its lock; threads of a *free-threaded* Python (PEP 703), which
 ``HDBKIT_FREE_THREADED`` names, share an interpreter that has none. Processes of Tcl, on PostgreSQL where Tcl has
 Pgtcl and on MariaDB and MySQL where it has mysqltcl, make the same calls with inputs that were drawn before, and
@@ -33,7 +33,7 @@ from hdbkit.contracts import Scope
 from hdbkit.databases import database
 from hdbkit.databases._mysqlclient.connect import password_in_file
 from hdbkit.errors import RunFailed
-from hdbkit.execution.client import Client, ClientPlan, reason_path
+from hdbkit.execution.client import ClientPlan, RunClient, reason_path
 from hdbkit.execution.control import ClientState, Control, Field
 from hdbkit.execution.host import process_cpu_s
 from hdbkit.execution.local_pool import LocalPool
@@ -43,7 +43,7 @@ from hdbkit.processes import ONE_THREAD
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.spool import is_committed, read_spools
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 from hdbkit.workloads import workload
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ def main() -> None:
 
 
 def _live(folder: Path, plan: RunPlan, own: ClientPlan) -> None:
-    client = Client(folder, plan, own)
+    client = RunClient(folder, plan, own)
     try:
         client.live()
     except Exception as error:

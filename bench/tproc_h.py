@@ -32,7 +32,7 @@ from bench.common import blocks, postgres_environment, quick_or, scratch, server
 from hdbkit.config.specs.tproc_h import QUERIES, TprocHLoad, TprocHSpec
 from hdbkit.contracts import UserPlan
 from hdbkit.databases import database
-from hdbkit.databases.postgresql.session import Bound, PsycopgSession
+from hdbkit.databases.postgresql.session import BoundCall, PsycopgSession
 from hdbkit.execution.failures import ErrorCounts, Failures
 from hdbkit.execution.user import Loop
 from hdbkit.execution.virtual_user import session_options
@@ -40,9 +40,9 @@ from hdbkit.loading import drop
 from hdbkit.plan import RunPlan
 from hdbkit.results.spool import SpoolWriter
 from hdbkit.servers import PrivateServer
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 from hdbkit.workloads import workload
-from hdbkit.workloads.tproc_h.streams import Values, drawn
+from hdbkit.workloads.tproc_h.streams import SubstitutionValues, drawn
 
 SPEC = TprocHSpec(scale_factor=quick_or(0.1, 1))
 SMALL = TprocHSpec(scale_factor=0.01)
@@ -81,7 +81,7 @@ VALUES = {
     "q22": "code1 code2 code3 code4 code5 code6 code7",
 }
 """The values that HammerDB's texts take, in order."""
-Text = Callable[[str, Values], str]
+Text = Callable[[str, SubstitutionValues], str]
 """The text of a query with its values, as statements of which the only one that begins with SELECT is measured."""
 
 T = TypeVar("T")
@@ -122,7 +122,7 @@ def own_time(own: PrivateServer, folder: Path) -> None:
         loop.run(work.user(session, load, UserPlan(0, seed)))
         return (time.perf_counter() - began_s) / QUERIES_OF_STREAM
 
-    def by_driver(text: str, stream: Sequence[Values]) -> float:
+    def by_driver(text: str, stream: Sequence[SubstitutionValues]) -> float:
         began_s = time.perf_counter()
         for values in stream:
             cursor.execute(text, values, prepare=True).fetchall()
@@ -173,7 +173,7 @@ def of_hammerdb(folder: Path) -> Text:
     texts = {f"q{int(number):02d}": text.replace("$myposition", "0") for number, text in found if ":1" in text}
     assert texts.keys() == set(QUERIES), f"{folder / TEXTS} has other queries"
 
-    def text(name: str, values: Values) -> str:
+    def text(name: str, values: SubstitutionValues) -> str:
         known = {**values, **in_its_terms(values)}
         given = [known[one] for one in VALUES[name].split()]
         return re.sub(r":(\d+)", lambda match: str(given[int(match[1]) - 1]), texts[name])
@@ -181,7 +181,7 @@ def of_hammerdb(folder: Path) -> Text:
     return text
 
 
-def in_its_terms(values: Values) -> Values:
+def in_its_terms(values: SubstitutionValues) -> SubstitutionValues:
     """Values as HammerDB's texts take them: days, the middle of a range, words without wildcards."""
     found = {name: value.strip("%") for name, value in values.items() if isinstance(value, str)}
     if "last_shipdate" in values:
@@ -218,7 +218,7 @@ def plans(own: PrivateServer) -> None:
     session.close()
 
 
-def performed(session: PsycopgSession, bound: Bound) -> tuple[float, int]:
+def performed(session: PsycopgSession, bound: BoundCall) -> tuple[float, int]:
     """Seconds of a prepared query, and its rows."""
     began_s = time.perf_counter()
     result = session.perform(bound)

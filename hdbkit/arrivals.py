@@ -26,7 +26,7 @@ _OF_ARRIVALS: Final = 0xA44
 """Sets the random numbers of arrivals apart from those of inputs."""
 
 Times = NDArray[np.int64]
-Numbers = NDArray[np.float64]
+_Numbers = NDArray[np.float64]
 
 
 def due_us(load: Load, rate_per_s: float, index: int) -> Iterator[Times]:
@@ -80,7 +80,7 @@ def operations_per_s(load: Load, mix: Mapping[str, float], counted: Mapping[str,
     return float(rate / share)
 
 
-def _times_of(load: Load, rate_per_s: float) -> Callable[[Numbers], Numbers]:
+def _times_of(load: Load, rate_per_s: float) -> Callable[[_Numbers], _Numbers]:
     """What gives the time at which so many operations were due: the inverse of the rate's integral.
 
     Within a piece the rate r changes evenly, by s per second; n operations after its beginning the time is
@@ -97,23 +97,23 @@ def _times_of(load: Load, rate_per_s: float) -> Callable[[Numbers], Numbers]:
     begins_s, begun = (np.append(0.0, one.cumsum()) for one in (lengths_s, lengths_s * (first + last) / 2))
     rates = np.append(first, last[-1])
 
-    def time_s(positions: Numbers) -> Numbers:
+    def time_s(positions: _Numbers) -> _Numbers:
         piece = np.searchsorted(begun, positions, "right") - 1
         beyond = positions - begun[piece]
         root = np.sqrt(np.maximum(rates[piece] ** 2 + 2 * slopes[piece] * beyond, 0.0))
-        found: Numbers = begins_s[piece] + 2 * beyond / (rates[piece] + root)
+        found: _Numbers = begins_s[piece] + 2 * beyond / (rates[piece] + root)
         return found
 
     return time_s
 
 
-def _even(sessions: int, index: int) -> Iterator[Numbers]:
+def _even(sessions: int, index: int) -> Iterator[_Numbers]:
     """Every ``sessions``-th position from ``index`` on."""
     for first in count(0, _BLOCK):
         yield np.arange(first, first + _BLOCK, dtype=np.float64) * sessions + index
 
 
-def _random(load: Load, index: int) -> Iterator[Numbers]:
+def _random(load: Load, index: int) -> Iterator[_Numbers]:
     """The positions of a Poisson process, as far apart on average as there are sessions."""
     generator, position = default_rng((load.seed, index, _OF_ARRIVALS)), 0.0
     sessions = load.sessions

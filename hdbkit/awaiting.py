@@ -27,7 +27,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from hdbkit.errors import CannotConnect, ErrorClass, GivenUp, NoneFree, Rejected, TransactionError
 from hdbkit.text import without_controls
 
-ANSWER_S: Final = 60.0
+ANSWER_LIMIT_S: Final = 60.0
 """How long the server may take to answer a question that needs no work."""
 LOCK_TIMEOUT_MS: Final = 30_000
 """How long a statement of hdbkit's own waits for a lock; those of a load follow the load's own options."""
@@ -38,7 +38,7 @@ _CANCEL_S = 1.0
 _POLL_S = 0.25
 """The interval of looking for a request to stop that comes from a thread."""
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class Asking(Protocol):
@@ -228,7 +228,7 @@ class _Wait:
 
 
 @contextmanager
-def awaited(session: Asking, what: str, limit_s: float | None = ANSWER_S) -> Iterator[None]:
+def awaited(session: Asking, what: str, limit_s: float | None = ANSWER_LIMIT_S) -> Iterator[None]:
     """Wait in the block for the answer to one question of ``session``, in the way of this module.
 
     Args:
@@ -399,13 +399,13 @@ _watch = _Watch()
 os.register_at_fork(before=_watch.pause, after_in_parent=_watch.go_on, after_in_child=_watch.forget)
 
 
-class _Attempt(Generic[T]):
+class _Attempt(Generic[_T]):
     """Work in a thread of its own, whose result is discarded once nobody waits for it."""
 
-    def __init__(self, work: Callable[[], T], discard: Callable[[T], object]) -> None:
+    def __init__(self, work: Callable[[], _T], discard: Callable[[_T], object]) -> None:
         self._work, self._discard, self._helps = work, discard, _channel.helps
         self._lock, self.done = threading.Lock(), threading.Event()
-        self.results: list[T] = []
+        self.results: list[_T] = []
         self.errors: list[BaseException] = []
         self._abandoned = False
         self.thread = threading.Thread(target=self._run, daemon=True)
@@ -436,7 +436,7 @@ class _Attempt(Generic[T]):
                     self._discard(one)
 
 
-def in_time(work: Callable[[], T], timeout_s: float, discard: Callable[[T], object]) -> T:
+def in_time(work: Callable[[], _T], timeout_s: float, discard: Callable[[_T], object]) -> _T:
     """The result of ``work``, which waits in C without a socket that could be closed, such as a driver's connect.
 
     It is done in a thread of its own, which a signal or the timeout abandons; a result that comes later is discarded.

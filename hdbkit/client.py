@@ -29,7 +29,7 @@ from hdbkit.service.models import ErrorAnswer, ExperimentList, JobList, ProblemA
 from hdbkit.service.requests import Request
 from hdbkit.text import without_controls
 
-Value = TypeVar("Value")
+_Value = TypeVar("_Value")
 _RESULT: TypeAdapter[RunDocument | FindingDocument | Document] = TypeAdapter(
     Annotated[RunDocument | FindingDocument | Document, Field(union_mode="left_to_right")]
 )
@@ -58,7 +58,7 @@ class Client:
     def __init__(
         self, url: str, token: str | None = None, *, certificate: Path | str | None = None, timeout_s: float = 60.0
     ) -> None:
-        self._service = Connection(url, token, certificate, timeout_s)
+        self._service = _Connection(url, token, certificate, timeout_s)
 
     def start(self, request: Request) -> Job:
         """Start the job that a request of ``hdbkit.service.requests`` asks for."""
@@ -130,7 +130,7 @@ def _part(text: str) -> str:
     return quote(text, safe="")
 
 
-TOKEN_VARIABLE = "HDBKIT_SERVICE_TOKEN"  # noqa: S105  the variable's name
+_TOKEN_VARIABLE = "HDBKIT_SERVICE_TOKEN"  # noqa: S105  the variable's name
 _MAX_REASON = 300
 _MAX_PORT = 0xFFFF
 _ADDRESS = re.compile(r"(?P<scheme>https?)://(?P<host>\[[\da-fA-F:.]+\]|[\w.-]+)(:(?P<port>\d{1,5}))?/?", re.ASCII)
@@ -152,22 +152,22 @@ class RequestFailed(HdbkitError):
         return self.reason
 
 
-class Connection:
+class _Connection:
     """Sends requests to a service. Its arguments are those of :class:`Client`."""
 
     def __init__(self, url: str, token: str | None, certificate: Path | str | None, timeout_s: float) -> None:
         if not (found := _ADDRESS.fullmatch(url)) or int(found["port"] or 0) > _MAX_PORT:
             raise InputError("the service's address must be such as https://loadhost:8448, without account and path")
         self._host, self._port = found["host"].strip("[]"), int(found["port"]) if found["port"] else None
-        self._token = token or os.environ.get(TOKEN_VARIABLE, "")
+        self._token = token or os.environ.get(_TOKEN_VARIABLE, "")
         if not self._token:
-            raise InputError(f"no token is given; set {TOKEN_VARIABLE}")
+            raise InputError(f"no token is given; set {_TOKEN_VARIABLE}")
         if not re.fullmatch("[!-~]+", self._token):
             raise InputError("the token has a character that no token has; copy it again")
         self._url, self._timeout_s = url, timeout_s
         self._tls = _tls(certificate) if found["scheme"] == "https" else None
 
-    def value(self, kind: TypeAdapter[Value], method: str, path: str, content: object = None) -> Value:
+    def value(self, kind: TypeAdapter[_Value], method: str, path: str, content: object = None) -> _Value:
         """The value that is the answer. Raises ``RequestFailed``."""
         return self.read(kind, self._whole(method, path, content))
 
@@ -175,7 +175,7 @@ class Connection:
         """The text that is the answer. Raises ``RequestFailed``."""
         return self._whole("GET", path).decode(errors="replace")
 
-    def read(self, kind: TypeAdapter[Value], sent: bytes) -> Value:
+    def read(self, kind: TypeAdapter[_Value], sent: bytes) -> _Value:
         """The value that was sent. Raises ``RequestFailed``."""
         try:
             return kind.validate_json(sent)

@@ -21,7 +21,7 @@ _ROOT = Path("/")
 
 
 @dataclass(frozen=True)
-class Limits:
+class GroupLimits:
     """What a process may use: whole cores, bytes of memory, and the CPU quota in cores, if it has one."""
 
     cores: int
@@ -29,7 +29,7 @@ class Limits:
     quota: float | None
 
 
-def limits(pid: int | None = None, root: Path = _ROOT) -> Limits:
+def limits(pid: int | None = None, root: Path = _ROOT) -> GroupLimits:
     """The limits of a process (None: of this one) by its affinity and its control groups; the host's without any."""
     pid = os.getpid() if pid is None else pid
     memory_bytes = [psutil.virtual_memory().total]
@@ -44,7 +44,7 @@ def limits(pid: int | None = None, root: Path = _ROOT) -> Limits:
             quotas.append(now[0] / now[1])
     quota = min(quotas, default=None)
     cores = _affinity(pid)
-    return Limits(cores if quota is None else min(cores, math.ceil(quota)), min(memory_bytes), quota)
+    return GroupLimits(cores if quota is None else min(cores, math.ceil(quota)), min(memory_bytes), quota)
 
 
 def throttled_s(*pids: int, root: Path = _ROOT) -> float:

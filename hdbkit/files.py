@@ -36,7 +36,7 @@ def draft_of(path: Path) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
         yield draft
         if draft.is_file():
-            descriptor = opened(draft)
+            descriptor = opened_file(draft)
             try:
                 os.fchmod(descriptor, draft.stat().st_mode & (path.parent.stat().st_mode | 0o700) & 0o777)
             finally:
@@ -103,7 +103,7 @@ def remove_file(path: Path) -> None:
         os.unlink(path.name, dir_fd=folder)
 
 
-def opened(path: Path | str, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
+def opened_file(path: Path | str, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
     """A descriptor of a regular file. Whoever wrote the folder cannot have the reader wait, or read elsewhere.
 
     A pipe, a device or a socket is an error, and root follows no link that another account made.
@@ -123,13 +123,13 @@ def opened(path: Path | str, flags: int = os.O_RDONLY, mode: int = 0o666) -> int
 
 def read_bytes(path: Path | str) -> bytes:
     """The content of a regular file; see :func:`opened`. Raises ``OSError``."""
-    with os.fdopen(opened(path), "rb") as file:
+    with os.fdopen(opened_file(path), "rb") as file:
         return file.read()
 
 
 def append(path: Path, text: str) -> None:
     """Append text to a regular file that is there; see :func:`opened`. Raises ``OSError``."""
-    with os.fdopen(opened(path, os.O_WRONLY | os.O_APPEND), "a", encoding="utf-8") as file:
+    with os.fdopen(opened_file(path, os.O_WRONLY | os.O_APPEND), "a", encoding="utf-8") as file:
         file.write(text)
 
 
@@ -141,7 +141,7 @@ def opened_folder(path: Path) -> int:
 def is_regular(path: Path | str) -> bool:
     """Whether a file can be read by :func:`opened`, for a library that opens files by their names."""
     try:
-        os.close(opened(path))
+        os.close(opened_file(path))
     except OSError:
         return False
     return True
@@ -210,7 +210,7 @@ def results_umask() -> int:
 
 def private(path: str, flags: int) -> int:
     """An opener for ``open`` whose new files have the permissions of results; see :func:`opened`."""
-    return opened(path, flags, 0o666 & ~results_umask())
+    return opened_file(path, flags, 0o666 & ~results_umask())
 
 
 def own_groups() -> set[int]:

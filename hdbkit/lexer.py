@@ -7,7 +7,7 @@ A dialect states its forms of quotes and comments by name, in a line of its ``fr
 The forms are in the table below; nothing here knows an engine. A text without its end reaches to the end of the
 statement, as servers read it. No byte is lost: the tokens joined are the text.
 
-Names of tables and columns that users give are :class:`Name`; they are written with the quotes of the dialect.
+Names of tables and columns that users give are :class:`SqlName`; they are written with the quotes of the dialect.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token is."""
 
     CODE = "code"
@@ -28,10 +28,10 @@ class Kind(Enum):
     COMMENT = "comment"
 
 
-class Token(NamedTuple):
+class _Token(NamedTuple):
     """A piece of a statement."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     closed: bool = True
     """Whether its end is there."""
@@ -40,7 +40,7 @@ class Token(NamedTuple):
 class _Form(NamedTuple):
     """How one kind of quotes or comments begins and goes on; ``ends`` follows where it is closed."""
 
-    kind: Kind
+    kind: TokenKind
     begins: str
     goes_on: str
     ends: str
@@ -50,7 +50,7 @@ def _quoted(mark: str, *, backslashes: bool = False, before: str = "") -> _Form:
     """Between two marks, of which two stand for one; with ``backslashes`` also behind one."""
     escaped = r"\\.|" if backslashes else ""
     ordinary = rf"[^{mark}\\]" if backslashes else f"[^{mark}]"
-    return _Form(Kind.QUOTED, before + mark, f"(?:{escaped}{ordinary}|{mark}{mark})*+", mark)
+    return _Form(TokenKind.QUOTED, before + mark, f"(?:{escaped}{ordinary}|{mark}{mark})*+", mark)
 
 
 _CONTINUED = r"(?:[^'\\]|\\.|''|'[^\S\n\r]*+[\n\r](?:\s|--[^\n\r]*+[\n\r])*+')*+"
@@ -60,10 +60,12 @@ _PAIRS = "|".join(f"{re.escape(start)}(?:(?!{re.escape(end)}').)*+" for start, e
 _FORMS: Final = {
     "text": _quoted("'"),
     "backslash_text": _quoted("'", backslashes=True),
-    "escape_text": _Form(Kind.QUOTED, "[eE]'", _CONTINUED, "'"),
-    "dollar_text": _Form(Kind.QUOTED, r"\$(?P<tag>(?:[^\W\d]\w*+)?)\$", r"(?:(?!\$(?P=tag)\$).)*+", r"\$(?P=tag)\$"),
+    "escape_text": _Form(TokenKind.QUOTED, "[eE]'", _CONTINUED, "'"),
+    "dollar_text": _Form(
+        TokenKind.QUOTED, r"\$(?P<tag>(?:[^\W\d]\w*+)?)\$", r"(?:(?!\$(?P=tag)\$).)*+", r"\$(?P=tag)\$"
+    ),
     "q_text": _Form(
-        Kind.QUOTED,
+        TokenKind.QUOTED,
         "[nN]?[qQ]'(?=[^\\s'])",
         rf"(?:{_PAIRS}|(?P<mark>[^\[({{<])(?:(?!(?P=mark)').)*+)",
         r"(?:[\])}>]|(?P=mark))'",
@@ -72,13 +74,13 @@ _FORMS: Final = {
     "backslash_double": _quoted('"', backslashes=True),
     "backtick": _quoted("`"),
     "backslash_backtick": _quoted("`", backslashes=True),
-    "bracket": _Form(Kind.QUOTED, r"\[", r"(?:[^\]]|\]\])*+", r"\]"),
-    "plain_bracket": _Form(Kind.QUOTED, r"\[", r"[^\]]*+", r"\]"),
-    "line_comment": _Form(Kind.COMMENT, "--", r"[^\n]*+", ""),
-    "spaced_comment": _Form(Kind.COMMENT, r"--(?=[\s\x00-\x1f]|\Z)", r"[^\n]*+", ""),
-    "hash_comment": _Form(Kind.COMMENT, "#", r"[^\n]*+", ""),
-    "slash_comment": _Form(Kind.COMMENT, "//", r"[^\n]*+", ""),
-    "block_comment": _Form(Kind.COMMENT, r"/\*", r"(?:(?!\*/).)*+", r"\*/"),
+    "bracket": _Form(TokenKind.QUOTED, r"\[", r"(?:[^\]]|\]\])*+", r"\]"),
+    "plain_bracket": _Form(TokenKind.QUOTED, r"\[", r"[^\]]*+", r"\]"),
+    "line_comment": _Form(TokenKind.COMMENT, "--", r"[^\n]*+", ""),
+    "spaced_comment": _Form(TokenKind.COMMENT, r"--(?=[\s\x00-\x1f]|\Z)", r"[^\n]*+", ""),
+    "hash_comment": _Form(TokenKind.COMMENT, "#", r"[^\n]*+", ""),
+    "slash_comment": _Form(TokenKind.COMMENT, "//", r"[^\n]*+", ""),
+    "block_comment": _Form(TokenKind.COMMENT, r"/\*", r"(?:(?!\*/).)*+", r"\*/"),
 }
 """By name. ``nested_comment`` and the executable comments are read by :func:`_nested` and :func:`_executed`."""
 _NESTED: Final = "nested_comment"
@@ -107,7 +109,7 @@ class Lexer(NamedTuple):
 
     forms: tuple[str, ...]
 
-    def tokens(self, text: str) -> tuple[Token, ...]:
+    def tokens(self, text: str) -> tuple[_Token, ...]:
         """The pieces of a text; joined, they are the text."""
         return _tokens(self, text)
 
@@ -130,7 +132,7 @@ class Lexer(NamedTuple):
         line = 0
         for one in self.tokens(text):
             if not one.closed:
-                return line, one.text.lstrip("eEnNqQ")[:2] if one.kind is Kind.COMMENT else one.text[:1]
+                return line, one.text.lstrip("eEnNqQ")[:2] if one.kind is TokenKind.COMMENT else one.text[:1]
             line += one.text.count("\n")
         return None
 
@@ -145,7 +147,7 @@ class Lexer(NamedTuple):
     def ends_in_comment(self, text: str) -> bool:
         """Whether what follows the text would belong to its last comment."""
         tokens = self.tokens(text)
-        return bool(tokens) and tokens[-1].kind is Kind.COMMENT and not tokens[-1].text.endswith("*/")
+        return bool(tokens) and tokens[-1].kind is TokenKind.COMMENT and not tokens[-1].text.endswith("*/")
 
     def written(self, name: str) -> str:
         """A name with quotes."""
@@ -176,26 +178,26 @@ def lexer_with(forms: str) -> Lexer:
 
 
 @lru_cache(maxsize=4096)
-def _tokens(lexer: Lexer, text: str) -> tuple[Token, ...]:
+def _tokens(lexer: Lexer, text: str) -> tuple[_Token, ...]:
     pattern = _pattern(lexer)
-    found: list[Token] = []
+    found: list[_Token] = []
     at = code_from = executed = 0
     while at < len(text):
         if executed and text.startswith("*/", at):
             executed -= 1
-            token = Token(Kind.COMMENT, "*/")
+            token = _Token(TokenKind.COMMENT, "*/")
         else:
             token, begins_executed = _token(pattern, text, at)
             executed += begins_executed
-        if token.kind is not Kind.CODE:
-            found += [Token(Kind.CODE, text[code_from:at])] if at > code_from else []
+        if token.kind is not TokenKind.CODE:
+            found += [_Token(TokenKind.CODE, text[code_from:at])] if at > code_from else []
             found.append(token)
             code_from = at + len(token.text)
         at += len(token.text)
-    return (*found, Token(Kind.CODE, text[code_from:])) if at > code_from else tuple(found)
+    return (*found, _Token(TokenKind.CODE, text[code_from:])) if at > code_from else tuple(found)
 
 
-def _token(pattern: re.Pattern[str], text: str, at: int) -> tuple[Token, bool]:
+def _token(pattern: re.Pattern[str], text: str, at: int) -> tuple[_Token, bool]:
     """The token at a place, and whether it begins a comment whose content is code."""
     match = pattern.match(text, at)
     assert match and match.lastgroup, "every character is at least code"
@@ -203,18 +205,18 @@ def _token(pattern: re.Pattern[str], text: str, at: int) -> tuple[Token, bool]:
     if name == _NESTED:
         return _nested(text, at), False
     if name in _FORMS:
-        return Token(_FORMS[name].kind, match[0], not _FORMS[name].ends or match[f"end_{name}"] is not None), False
-    return Token(Kind.COMMENT if name in _EXECUTED else Kind.CODE, match[0]), name in _EXECUTED
+        return _Token(_FORMS[name].kind, match[0], not _FORMS[name].ends or match[f"end_{name}"] is not None), False
+    return _Token(TokenKind.COMMENT if name in _EXECUTED else TokenKind.CODE, match[0]), name in _EXECUTED
 
 
-def _nested(text: str, start: int) -> Token:
+def _nested(text: str, start: int) -> _Token:
     """A comment that may have others inside."""
     depth = 0
     for mark in _NESTING.finditer(text, start):
         depth += 1 if mark[0] == "/*" else -1
         if not depth:
-            return Token(Kind.COMMENT, text[start : mark.end()])
-    return Token(Kind.COMMENT, text[start:], closed=False)
+            return _Token(TokenKind.COMMENT, text[start : mark.end()])
+    return _Token(TokenKind.COMMENT, text[start:], closed=False)
 
 
 @lru_cache(maxsize=64)
@@ -235,14 +237,14 @@ def _code(lexer: Lexer, text: str) -> str:
     return "".join(_shown(one) for one in _tokens(lexer, text))
 
 
-def _shown(token: Token) -> str:
-    if token.kind is Kind.CODE:
+def _shown(token: _Token) -> str:
+    if token.kind is TokenKind.CODE:
         return token.text
-    mark = HIDDEN if token.kind is Kind.QUOTED else " "
+    mark = HIDDEN if token.kind is TokenKind.QUOTED else " "
     return "\n".join(len(line) * mark for line in token.text.split("\n"))
 
 
-class Name(NamedTuple):
+class SqlName(NamedTuple):
     """The name of a table or column, perhaps with that of its schema: its parts, each with whether it had quotes."""
 
     parts: tuple[tuple[str, bool], ...]
@@ -252,12 +254,12 @@ class Name(NamedTuple):
         return ".".join(lexer.written(part) if is_quoted else part for part, is_quoted in self.parts)
 
     @property
-    def exact(self) -> Name:
+    def exact(self) -> SqlName:
         """The same name with quotes around each part, whatever the server makes of letters without them."""
-        return Name(tuple((part, True) for part, _ in self.parts))
+        return SqlName(tuple((part, True) for part, _ in self.parts))
 
 
-def identifier(text: str) -> Name:
+def identifier(text: str) -> SqlName:
     """A name with the quotes of any dialect, such as ``sales."Orders"``. Raises ``ValueError`` if it is none."""
     found, at = list[tuple[str, bool]](), 0
     while part := _NAME_PART.match(text, at):
@@ -268,7 +270,7 @@ def identifier(text: str) -> Name:
             found.append((part[0], False))
         at = part.end()
         if at == len(text) and len(found) <= _MAX_PARTS and all(one.isprintable() for one, _ in found):
-            return Name(tuple(found))
+            return SqlName(tuple(found))
         if text[at : at + 1] != ".":
             break
         at += 1

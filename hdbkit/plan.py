@@ -62,7 +62,7 @@ class RequiredRate(ConfigModel):
     best_value: float = Field(description="the rate that the fastest configuration so far would have reached")
 
 
-class Limits(ConfigModel):
+class RunLimits(ConfigModel):
     """Limits of a run: it ends early once it violates one with a confidence of 99.9 %. Default: none."""
 
     abort: AbortRules = AbortRules()
@@ -79,7 +79,7 @@ class RunPlan(ConfigModel):
     label: str | None = Field(default=None, description="user-defined label")
     tags: tuple[str, ...] = Field(default=(), description="tags that the run has from its start")
     experiment: ExperimentPosition | None = None
-    limits: Limits = Limits()
+    limits: RunLimits = RunLimits()
     slices: Slices | None = Field(default=None, description="configurations that alternate within the run")
     pooling: Pooling | None = Field(default=None, description="how connections reach the server, as found")
 

@@ -12,7 +12,7 @@ from hdbkit.caution import Caution, Kind
 from hdbkit.errors import ErrorClass, GivenUp, TransactionError
 from hdbkit.text import duration_text
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 U = TypeVar("U")
 
 IDLE_BUSY_PCT = 10.0
@@ -23,7 +23,7 @@ LAG = "replication_lag_s"
 """The gauge of a standby's lag, among the counters."""
 ENDS = ("commits", "rollbacks")
 """The counters of ended transactions; not every engine has both."""
-OWN = "own_transactions"
+OWN_COUNTS = "own_transactions"
 """The transactions of hdbkit's own questions among the ended ones, where a server counts questions so."""
 REQUESTS = "batch_requests"
 """The counter of commands that clients sent; the engine TPM of a server that counts no ended transactions."""
@@ -36,7 +36,7 @@ STATEMENT_TOTALS: Final = (*SERVER_TOTALS, "cpu_user_ms", "cpu_system_ms", "disk
 """The same, with what it asks of the kernel."""
 
 
-def answered(question: Callable[[], T], unknown: U) -> T | U:
+def answered(question: Callable[[], _T], unknown: U) -> _T | U:
     """The answer to an optional question; ``unknown`` if the server has none.
 
     Raises if the connection was lost, or the answer did not come in time.
@@ -127,7 +127,7 @@ class MissingGrant:
     without: str
 
 
-STATEMENTS = "statements"
+STATEMENT_READINGS = "statements"
 """What a :class:`Timeout` of statements ends."""
 
 

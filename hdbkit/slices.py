@@ -14,7 +14,7 @@ from pydantic import Field
 from hdbkit.config.model import ConfigModel
 from hdbkit.run_order import orders
 
-SERVER = -1
+ON_SERVER = -1
 """Instead of a virtual user's number: a change that was made on the server, for all sessions."""
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from hdbkit.errors import InputError
 
-VARIABLE = "HDBKIT_TRUSTED"
+TRUST_VARIABLE = "HDBKIT_TRUSTED"
 """Folders, separated by colons, whose files are accepted whoever owns them."""
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -40,14 +40,14 @@ def trusted(path: Path) -> Path:
             where = "" if one == real else f"{path} cannot be trusted: "
             raise InputError(
                 f"{where}{one} {problem}, and what hdbkit reads there may execute commands as yours; check it, then "
-                f"{_way_out(one, found)}, or name the folder in the environment variable {VARIABLE}"
+                f"{_way_out(one, found)}, or name the folder in the environment variable {TRUST_VARIABLE}"
             )
     return real
 
 
 def _is_exempt(real: Path) -> bool:
     """Whether it is installed as hdbkit itself is, or in a folder that the account has named."""
-    named = [Path(os.path.realpath(one)) for one in os.environ.get(VARIABLE, "").split(":") if one]
+    named = [Path(os.path.realpath(one)) for one in os.environ.get(TRUST_VARIABLE, "").split(":") if one]
     return any(real.is_relative_to(one) for one in (_PACKAGE, _PACKAGE.parent / "schemas", Path(sys.prefix), *named))
 
 

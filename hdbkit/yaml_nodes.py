@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-MAX_DEPTH = 40
+MAX_NESTING = 40
 
 
 def compose(text: str) -> yaml.Node | None:
@@ -20,8 +20,8 @@ class _Loader(yaml.SafeLoader):
     _depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        if self._depth > MAX_DEPTH:
-            raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
+        if self._depth > MAX_NESTING:
+            raise ValueError(f"it is nested more than {MAX_NESTING} deep")
         self._depth += 1
         node: yaml.Node | None = super().compose_node(parent, index)
         self._depth -= 1

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hdbkit import programs
-from hdbkit.config import Target, sweep_spec
+from hdbkit.config import Target, preparation
 from hdbkit.databases import database
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads import specification, workload
@@ -36,7 +36,7 @@ PROGRAMS = (
 """What the host imports at once: programs, and what they import while they work."""
 
 os.fsync = lambda _: None  # type: ignore[assignment]  # tests kill processes, of which the kernel keeps all, not hosts
-sweep_spec.REST_S = 0.0  # sweeps wait for no idle host, unless they give cooldown_s
+preparation.REST_S = 0.0  # sweeps wait for no idle host, unless they give cooldown_s
 generated.keep()
 
 

@@ -11,9 +11,10 @@ import pandas as pd
 
 from bench.verdicts.noise import SIMULATED, Floats, Noise
 from bench.verdicts.table import Statement
-from hdbkit.analysis.run.checks import drift, law_holds
+from hdbkit.analysis.run.checks import law_holds
+from hdbkit.analysis.run.cost_jumps import jumps
+from hdbkit.analysis.run.drift import drift
 from hdbkit.analysis.run.records import Window
-from hdbkit.analysis.run.server_work import jumps
 from hdbkit.analysis.run.summary import littles_law
 from hdbkit.results.run_result import LittlesLaw
 

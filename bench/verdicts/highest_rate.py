@@ -10,8 +10,8 @@ import numpy as np
 from bench.verdicts.noise import SIMULATED, Floats, Noise
 from bench.verdicts.table import Statement
 from hdbkit.analysis.run.steps import FOLLOWED, knee
-from hdbkit.analysis.statistics.limit_search import Estimate, LimitNotFound, estimate, search
-from hdbkit.config.steps import Step
+from hdbkit.analysis.statistics.limit_search import LimitNotFound, RateEstimate, estimate_rate, search_limit
+from hdbkit.config.steps import RateStep
 from hdbkit.results.run_result import StepLatencies, StepResult
 
 SEARCHES = SIMULATED // 50
@@ -21,7 +21,7 @@ TRUE = 1000.0
 _SLOPE, _TRIALS = 5.0, 200
 
 
-def found(noise: Noise, blocks: int, disturbed: float) -> list[tuple[Estimate, float]]:
+def found(noise: Noise, blocks: int, disturbed: float) -> list[tuple[RateEstimate, float]]:
     """The results of searches, and the rate that each is about; where trials change with time, that of its blocks.
 
     A share of the trials is disturbed, and takes 1.3 to 7 times as long.
@@ -31,14 +31,14 @@ def found(noise: Noise, blocks: int, disturbed: float) -> list[tuple[Estimate, f
     disturbs = np.where(draw.random(excess.shape) < disturbed, draw.uniform(0.3, 2, excess.shape), 0)
     made = []
     for seed, series in enumerate(excess):
-        trials, of_blocks = search(TRUE / 5, blocks, seed, (1, 1e6)), []
+        trials, of_blocks = search_limit(TRUE / 5, blocks, seed, (1, 1e6)), []
         try:
             trial = next(trials)
             for each, more in zip(series.tolist(), disturbs[seed].tolist(), strict=True):
                 of_blocks += [each] if trial.block else []
                 trial = trials.send(_SLOPE * math.log(trial.level / TRUE) + each + more)
         except StopIteration as end:
-            one = estimate(end.value)
+            one = estimate_rate(end.value)
             made.append((one, TRUE * math.exp(-float(np.mean(of_blocks)) / _SLOPE) if one.changed else TRUE))
         except LimitNotFound:
             pass
@@ -51,7 +51,7 @@ def wrong(noise: Noise, blocks: int = 5, disturbed: float = 0.0) -> float:
     return 100 * float(np.mean([not one.low <= true <= one.high for one, true in ends]))
 
 
-def knees(noise: Noise, capacity: float, stall_s: float = 0.0) -> tuple[list[Estimate | None], Floats]:
+def knees(noise: Noise, capacity: float, stall_s: float = 0.0) -> tuple[list[RateEstimate | None], Floats]:
     """The knees of runs with eight steps of 60 s at 100 to 800 per second, and the capacity in steps 4 to 6.
 
     The capacity varies by 8 % from each tenth of a step to the next; in one step nothing is completed for a while.
@@ -69,7 +69,7 @@ def _step(rate: float, counts: Floats) -> StepResult:
     error = float(counts.std(ddof=1) * math.sqrt(10)) / 60
     unknown = StepLatencies(p50_us=None, p95_us=None, p99_us=None)
     return StepResult(
-        step=Step.parse(f"60 s at {rate:g}/s"),
+        step=RateStep.parse(f"60 s at {rate:g}/s"),
         start_s=0,
         end_s=60,
         offered_per_s=rate,

@@ -21,7 +21,8 @@ import scipy
 
 import hdbkit
 from bench.common import scratch, server
-from hdbkit.config.sweep_spec import CompareBy, Reset
+from hdbkit.config.preparation import Reset
+from hdbkit.config.sweep_spec import CompareBy
 from hdbkit.errors import HdbkitError
 from hdbkit.servers import PrivateServer
 

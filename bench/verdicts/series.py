@@ -6,7 +6,7 @@ import numpy as np
 
 from bench.common import show, title
 from bench.verdicts.noise import SIMULATED, autoregressive
-from hdbkit.analysis.run.checks import drift
+from hdbkit.analysis.run.drift import drift
 from hdbkit.analysis.statistics.change_points import breaks
 
 SERIES = SIMULATED // 4

@@ -30,7 +30,8 @@ from bench.verdicts.noise import SIMULATED, Floats, Noise, autoregressive
 from bench.verdicts.sweeps import PLANNED, Flags, any_in_row, compare_with_judge
 from bench.verdicts.table import Statement
 from hdbkit.analysis.sweep.observations import MAX_STRETCHES, MIN_RUN_DF
-from hdbkit.config.sweep_spec import CompareBy, Reset
+from hdbkit.config.preparation import Reset
+from hdbkit.config.sweep_spec import CompareBy
 from hdbkit.servers import PrivateServer
 from hdbkit.slices import SliceOrder, Slices
 from hdbkit.workloads import specification

@@ -31,8 +31,9 @@ from bench.verdicts.noise import (
 )
 from bench.verdicts.table import Statement
 from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT
+from hdbkit.analysis.statistics.detection import Design, detectable
 from hdbkit.analysis.statistics.dunnett import TABULATED_DF, critical_value
-from hdbkit.analysis.statistics.power import POWER, Critical, Design, blocks_needed, detectable
+from hdbkit.analysis.statistics.power import POWER, Critical, blocks_needed
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.observations import units
 from hdbkit.analysis.sweep.verdicts import judge

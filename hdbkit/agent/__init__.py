@@ -49,7 +49,7 @@ class AgentOptions(EndpointOptions):
 
 
 @dataclass(frozen=True)
-class Started:
+class StartedAgent:
     """What a client needs: the address, the fingerprint (None without TLS), and a newly generated token.
 
     ``server_down`` states why the server does not answer; None if it does.
@@ -62,14 +62,14 @@ class Started:
     server_down: str | None = None
 
 
-def serve(target: Target, options: AgentOptions, say: Callable[[Started], None]) -> None:
+def serve(target: Target, options: AgentOptions, say: Callable[[StartedAgent], None]) -> None:
     """Listen until SIGINT or SIGTERM; ``say`` is called once, when the agent listens.
 
     Raises:
         InputError: the options are invalid or the address is not available; the agent does not listen.
     """
     require_web("the agent", "agent")
-    from hdbkit.agent.app import SETTINGS, make_app
+    from hdbkit.agent.app import SETTINGS, make_agent_app
 
     if target.control.agent:
         raise InputError(f"{target.given} is itself controlled through an agent; give a target of the server itself")
@@ -78,14 +78,14 @@ def serve(target: Target, options: AgentOptions, say: Callable[[Started], None])
         snapshots = Snapshots(endpoint.state / "snapshots")
         server = ControlledServer(target, control(target), snapshots, options.text_setting)
         guard = Guard(
-            make_app(server),
+            make_agent_app(server),
             lambda scope: "agent" if token.is_right(bearer_token(scope)) else None,
             endpoint.audit,
             endpoint.gate,
             advice=_ADVICE,
             logged=(SETTINGS,),
         )
-        say(Started(endpoint.url, endpoint.fingerprint, made, endpoint.audit.path, server.connect_error))
+        say(StartedAgent(endpoint.url, endpoint.fingerprint, made, endpoint.audit.path, server.connect_error))
         endpoint.serve(guard, _RESERVED)
 
 

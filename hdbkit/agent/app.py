@@ -21,12 +21,12 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from hdbkit.agent.server import ControlledServer
 from hdbkit.errors import HdbkitError, NoneFree, ServerDown, innermost_reason, is_caused_by
 from hdbkit.execution import host
-from hdbkit.execution.host_counters import LOOPBACK, HostReader
-from hdbkit.servers.agent_client import CAUSE, NONE_FREE, SERVER_DOWN
+from hdbkit.execution.host_counters import LOOPBACK_INTERFACE, HostReader
+from hdbkit.servers.agent_client import AGENT_CAUSE, AGENT_SERVER_DOWN, NONE_FREE
 from hdbkit.servers.trial import MAX_TRIED
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Value = Annotated[str, StringConstraints(max_length=4000)]
+_Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+_Value = Annotated[str, StringConstraints(max_length=4000)]
 _MAX_SETTINGS = 200
 SETTINGS = "settings"
 """The key in a request's state with the names of the settings that it changes, for the log."""
@@ -40,19 +40,21 @@ class _Request(BaseModel):
 class Changes(_Request):
     """Settings and their new values."""
 
-    changes: dict[Name, Value] = Field(min_length=1, max_length=_MAX_SETTINGS)
+    changes: dict[_Name, _Value] = Field(min_length=1, max_length=_MAX_SETTINGS)
 
 
 class Candidates(_Request):
     """Settings and the values to try for each."""
 
-    changes: dict[Name, Annotated[list[Value], Field(max_length=10_000)]] = Field(max_length=_MAX_SETTINGS)
+    changes: dict[_Name, Annotated[list[_Value], Field(max_length=10_000)]] = Field(max_length=_MAX_SETTINGS)
 
 
 class Configurations(_Request):
     """Configurations to try: settings and their values."""
 
-    configurations: list[Annotated[dict[Name, Value], Field(max_length=_MAX_SETTINGS)]] = Field(max_length=MAX_TRIED)
+    configurations: list[Annotated[dict[_Name, _Value], Field(max_length=_MAX_SETTINGS)]] = Field(
+        max_length=MAX_TRIED
+    )
 
 
 class Kept(_Request):
@@ -64,7 +66,7 @@ class Kept(_Request):
 class Changed(_Request):
     """The settings that will be changed after a snapshot; None: any."""
 
-    changed: list[Name] | None = Field(default=None, max_length=_MAX_SETTINGS)
+    changed: list[_Name] | None = Field(default=None, max_length=_MAX_SETTINGS)
 
 
 class Start(_Request):
@@ -80,7 +82,7 @@ class _Answer(JSONResponse):
         return json.dumps(content).encode()
 
 
-def make_app(server: ControlledServer) -> FastAPI:
+def make_agent_app(server: ControlledServer) -> FastAPI:
     """Create the application; ``Guard`` verifies the token before it."""
     app = FastAPI(
         title="hdbkit agent",
@@ -118,7 +120,7 @@ def _add_questions(app: FastAPI, server: ControlledServer) -> None:
     @app.get("/metrics")
     async def host_metrics() -> dict[str, Any]:
         """Running totals and gauges of the host: name, device, value; of each core where the value is a list."""
-        return {"metrics": [one for one in reader.read() if one[1] != LOOPBACK]}
+        return {"metrics": [one for one in reader.read() if one[1] != LOOPBACK_INTERFACE]}
 
 
 def _add_settings(app: FastAPI, server: ControlledServer) -> None:
@@ -176,9 +178,9 @@ def _add_orders(app: FastAPI, server: ControlledServer) -> None:
 
 
 async def _failed(_: Request, error: Exception) -> _Answer:
-    kinds = {SERVER_DOWN: isinstance(error, ServerDown), NONE_FREE: is_caused_by(error, NoneFree)}
+    kinds = {AGENT_SERVER_DOWN: isinstance(error, ServerDown), NONE_FREE: is_caused_by(error, NoneFree)}
     known = {name: True for name, holds in kinds.items() if holds}
-    return _Answer({"error": str(error), CAUSE: innermost_reason(error), **known}, 409)
+    return _Answer({"error": str(error), AGENT_CAUSE: innermost_reason(error), **known}, 409)
 
 
 async def _invalid(_: Request, error: Exception) -> _Answer:

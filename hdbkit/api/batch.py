@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 import sys
 import time
@@ -14,17 +13,13 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.api.site import notebook_entry
+from hdbkit.api.batch_index import write_batch_index
 from hdbkit.config.notebook import read_notebook, read_parameters
-from hdbkit.errors import ConfigErrors, DamagedResult, InputError, Problem
-from hdbkit.report.notebook_page import notebook_page
-from hdbkit.report.site import Entry, write_assets, write_index, write_site_page
+from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.results.batch_folder import BatchFolder, JobRecord, JobStatus, batch_folder, job_key, usual_id
-from hdbkit.results.experiment_folder import experiment_folder
-from hdbkit.results.folder import RunFolder
 from hdbkit.workspace import BareWorkspace
 
-COLUMNS = ("job", "status", "skipped", "seconds", "error", "notebook")
+_COLUMNS = ("job", "status", "skipped", "seconds", "error", "notebook")
 
 
 @dataclass(frozen=True)
@@ -41,7 +36,7 @@ class BatchStep:
     skipped: bool = False
 
 
-OnStep = Callable[[BatchStep], None]
+_OnStep = Callable[[BatchStep], None]
 
 
 @dataclass(frozen=True)
@@ -80,7 +75,7 @@ class BatchVerbs(BareWorkspace):
         params: Sequence[Path | str],
         *,
         batch_id: str | None = None,
-        watch: OnStep = lambda _: None,
+        watch: _OnStep = lambda _: None,
     ) -> BatchResult:
         """Execute a notebook once per parameter file; skip files that were already executed with the same values.
 
@@ -121,7 +116,7 @@ class BatchVerbs(BareWorkspace):
                     (job.name, str(record.status), skipped, record.seconds, record.error, folder.executed(job.name))
                 )
             write_batch_index(folder, self.results, len(jobs))
-        return BatchResult(folder, pd.DataFrame(rows, columns=list(COLUMNS)))
+        return BatchResult(folder, pd.DataFrame(rows, columns=list(_COLUMNS)))
 
 
 def _jobs(notebook: Path, files: Sequence[Path], workspace: BareWorkspace) -> list[_Job]:
@@ -148,9 +143,10 @@ def _jobs(notebook: Path, files: Sequence[Path], workspace: BareWorkspace) -> li
 def _papermill() -> Any:
     logging.getLogger("papermill").setLevel(logging.ERROR)  # it warns about parameters whose types it cannot read
     try:
-        return importlib.import_module("papermill")
+        import papermill
     except ModuleNotFoundError:
         raise InputError("a batch needs papermill, which is not installed; run: pip install 'hdbkit[lab]'") from None
+    return papermill
 
 
 def _execute(
@@ -159,7 +155,7 @@ def _execute(
     job: _Job,
     folder: BatchFolder,
     step: BatchStep,
-    watch: OnStep,
+    watch: _OnStep,
     workspace: BareWorkspace,
 ) -> JobRecord:
     """Execute one notebook up to its last cell or the first that fails."""
@@ -216,36 +212,3 @@ def _one_line(problem: Exception) -> str:
     name = getattr(problem, "ename", type(problem).__name__)
     text = " ".join(str(getattr(problem, "evalue", problem)).split())
     return f"{name}: {text[:300]}" if text else name
-
-
-# The index of a batch: a page for each executed notebook, with verdict, thumbnail, and links to its results.
-
-
-def write_batch_index(folder: BatchFolder, root: Path, jobs: int) -> Path:
-    """Write the pages of the jobs that have ended, of ``jobs``, into the folder of their batch; give the index."""
-    records = folder.records()
-    write_assets(folder.path)
-    entries = [_entry(folder, root, job, record) for job, record in records.items()]
-    ended, failed = len(records), sum(bool(one.error) for one in records.values())
-    words = f"{ended} of {max(jobs, ended)} notebooks were executed; {failed} failed"
-    return write_index(folder.path, f"Batch {folder.batch_id}", entries, words)
-
-
-def _entry(folder: BatchFolder, root: Path, job: str, record: JobRecord) -> Entry:
-    about = f"{record.started:%Y-%m-%d %H:%M} UTC · {record.seconds:,.0f} s · {record.params}"
-    path = folder.executed(job)
-    try:
-        read = notebook_page(path)
-    except DamagedResult:  # its kernel did not start
-        return Entry(job, path.name, str(record.status), "bad", record.error, about)
-    write_site_page(folder.path, f"{job}.html", read.title, read.content, path.name)
-    reports = {one: _report(root, one) for one in read.ids}
-    links = {one: f"../../{report.relative_to(root)}" for one, report in reports.items() if report.is_file()}
-    links["notebook file"] = path.name
-    return notebook_entry(read, job, f"{job}.html", links, failed=record.error, about=about, at="")
-
-
-def _report(root: Path, found: str) -> Path:
-    """Where the report of a run or a sweep is, if it is written."""
-    sweep = experiment_folder(root, found)
-    return sweep.report if sweep.planned else RunFolder(root / found).report

@@ -36,7 +36,7 @@ from hdbkit.databases import database
 from hdbkit.errors import BuildFailed, HalfBuilt, HdbkitError, InputError, NoAccess, SchemaProblem, TransactionError
 from hdbkit.execution import host
 from hdbkit.files import replace_file
-from hdbkit.other_tools import content_of
+from hdbkit.other_tools import file_content
 from hdbkit.results.manifest import HostFacts, ServerFacts
 from hdbkit.results.seal import require_key
 from hdbkit.workloads import workload
@@ -118,7 +118,7 @@ def verify_certificate(file: Path | str) -> Certificate:
     keys, invalid = _keys()
     path = Path(file)
     try:
-        sealed = json.loads(content_of(path))
+        sealed = json.loads(file_content(path))
         content, public = sealed["content"], bytes.fromhex(sealed["public_key"])
         keys.Ed25519PublicKey.from_public_bytes(public).verify(bytes.fromhex(sealed["signature"]), _bytes(content))
         examined = Examined.model_validate(content)
@@ -176,7 +176,7 @@ class CertifyVerbs(ConnectionVerbs, DiagnosisVerbs, EngineVerbs, RunVerbs):
             },
             server=ServerFacts(kind=at.kind, title=engine.title, version=server),
             notice=engine.publishing,
-            host=HostFacts(**{name: one for name, one in host.facts().items() if name not in _PRIVATE}),
+            host=HostFacts(**{name: one for name, one in host.this_host_facts().items() if name not in _PRIVATE}),
             steps=[_performed(at, name, work, progress) for name, work in self._steps(at)],
         )
         _write_signed(path, examined)

@@ -56,7 +56,7 @@ from hdbkit.report.experiment_report import Evidence
 from hdbkit.report.sides_evidence import sides_evidence
 from hdbkit.report.tables import cell
 from hdbkit.results.catalog import find_run, profile_tag, rows_of, runs_of_profile, runs_under
-from hdbkit.results.differences import differing, side_names
+from hdbkit.results.differences import differing_values, side_names
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.finding import Finding, More, Of, Ratio, Verdict, finite, frame
 from hdbkit.results.folder import RunFolder
@@ -550,7 +550,7 @@ def _names_of(base: Side | Target, new: Side | Target, results: Mapping[str, lis
             return found
     listing = rows_of([(one.folder, one.manifest) for side in results.values() for one in side])
     sides = [at for at, side in enumerate(results.values()) for _ in side]
-    return side_names(listing.runs, differing(listing.runs, listing.details), sides)
+    return side_names(listing.runs, differing_values(listing.runs, listing.details), sides)
 
 
 def _again(words: tuple[str, str], sides: Mapping[str, list[Result]]) -> Again:

@@ -23,9 +23,10 @@ from hdbkit.control_groups import limits
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HalfBuilt, InputError, NoAccess, TransactionError
 from hdbkit.execution.server_host import host_facts
-from hdbkit.loading import BuildProgress, BuildResult, DataFiles, Format, Progress, Written, write_population
+from hdbkit.loading import BuildProgress, BuildResult, DataFiles, Format, Progress, write_population
 from hdbkit.loading import build as build_schema
 from hdbkit.loading import drop as drop_schema
+from hdbkit.loading.data_files import WrittenData
 from hdbkit.servers import control
 from hdbkit.servers.values import allowed, with_unit
 from hdbkit.sql import SERVER_STATEMENTS, statements
@@ -352,7 +353,7 @@ def datagen(
     processes: int | None = None,
     progress: Progress | None = None,
     **fields: Any,
-) -> Written:
+) -> WrittenData:
     """Write the rows of a workload to files; an interrupted call continues, and other files are never replaced.
 
     Args:

@@ -23,7 +23,8 @@ from hdbkit.api.result import Result
 from hdbkit.config.metric import Better, Metric
 from hdbkit.experiment import ExperimentStatus
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan
-from hdbkit.loading import BuildResult, Written
+from hdbkit.loading import BuildResult
+from hdbkit.loading.data_files import WrittenData
 from hdbkit.results.finding import Finding
 from hdbkit.results.manifest import Status
 from hdbkit.results.run_result import RunResult
@@ -122,7 +123,7 @@ def of_build(done: BuildResult) -> Document:
     return {"rows": done.rows, "duration_s": done.duration_s, "checks": checks}
 
 
-def of_written(done: Written) -> Document:
+def of_written(done: WrittenData) -> Document:
     """Rows that were written to files."""
     about = {"folder": str(done.folder), "chunks": list(done.chunks), "kept": done.kept}
     return about | {"rows": done.rows, "size_bytes": done.size_bytes}

@@ -11,9 +11,11 @@ import pandas as pd
 
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import Capability, Database, Operation
-from hdbkit.databases import TRIED, database, kinds
-from hdbkit.databases import save as save_lacks
-from hdbkit.engines import ask_server, asked, lacking, provided, try_rules, write_skeleton
+from hdbkit.databases import TRIED, database, kinds, save_lacks
+from hdbkit.engines.gaps import asked, lacking, provided
+from hdbkit.engines.new_engine import write_engine
+from hdbkit.engines.questions import ask_server
+from hdbkit.engines.rule_check import try_rules
 from hdbkit.errors import InputError, TransactionError
 from hdbkit.workloads import new_folder, specification, workload
 from hdbkit.workloads import rules as rules_of
@@ -210,7 +212,7 @@ def new_engine(name: str, *, folder: Path | str | None = None) -> list[Path]:
     Example:
         >>> hdbkit.new_engine("mydb")  # doctest: +SKIP
     """
-    return write_skeleton(name, Path(folder) if folder is not None else Path(f"hdbkit-{name}"))
+    return write_engine(name, Path(folder) if folder is not None else Path(f"hdbkit-{name}"))
 
 
 _UNSENT = "this driver sends a statement only with its values; to try it, run with --iterations 1"

@@ -26,9 +26,9 @@ from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.files import replace_file
 from hdbkit.hammerdb import (
-    Given,
-    Job,
-    Jobs,
+    HammerJob,
+    HammerJobs,
+    ReadCommand,
     Translation,
     is_job_file,
     is_report,
@@ -36,10 +36,10 @@ from hdbkit.hammerdb import (
     read_log,
     read_report,
     read_settings,
-    table,
     translate,
+    translation,
 )
-from hdbkit.other_tools import Reader, Unreadable, content_of, measured_in, result_of, text_of
+from hdbkit.other_tools import Reader, Unreadable, figures_result, file_content, file_text, measured_in
 from hdbkit.plan import RunPlan
 from hdbkit.results.catalog import profile_tag
 from hdbkit.results.folder import RunFolder, is_run, make_folder
@@ -209,20 +209,20 @@ def _runs_in(path: Path) -> Iterator[tuple[str, _Run | str]]:
     if is_job_file(path):
         jobs = read_jobs(path)
     else:
-        content = content_of(path)
+        content = file_content(path)
         ended = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         if found := measured_in(path, content):
             for number, (part, read) in enumerate(found, 1):
                 yield str(number), partial(_run_of_other, read, part, ended)
             return
-        jobs = _jobs_in(text_of(content), path)
+        jobs = _jobs_in(file_text(content), path)
     for job in jobs.timed:
         started = job.started or datetime.fromtimestamp(path.stat().st_mtime, UTC)
         yield job.job_id, partial(_run_of, job, started, str(path))
     yield from jobs.left_out
 
 
-def _jobs_in(text: str, path: Path) -> Jobs:
+def _jobs_in(text: str, path: Path) -> HammerJobs:
     """The jobs of HammerDB in a text: documents of its results, a log, or a job as JSON. Raises ``InputError``."""
     try:
         content = json.loads(text) if text.lstrip().startswith(("{", "[")) else None
@@ -230,7 +230,7 @@ def _jobs_in(text: str, path: Path) -> Jobs:
         content = None  # read_log says why
     read = [read_report(one) for one in (content if isinstance(content, list) else [content]) if is_report(one)]
     if read:
-        return Jobs([job for one in read for job in one.timed], [each for one in read for each in one.left_out])
+        return HammerJobs([job for one in read for job in one.timed], [each for one in read for each in one.left_out])
     if said := settings_in(path, text):
         raise InputError(said)
     return read_log(text, path.name)
@@ -245,9 +245,9 @@ def _write_run(folder: RunFolder, manifest: Manifest) -> None:
         raise InputError(f"the folder {folder.path} cannot be filled ({error.strerror}); free space there") from None
 
 
-def _run_of(job: Job, started: datetime, source: str) -> Manifest:
+def _run_of(job: HammerJob, started: datetime, source: str) -> Manifest:
     """The manifest of a run that a job measured. Raises ``ConfigErrors`` if its settings are not valid."""
-    users = Given(0, "vuset", ("vu", str(job.virtual_users)))
+    users = ReadCommand(0, "vuset", ("vu", str(job.virtual_users)))
     made = translate([*job.settings, users], source, job.benchmark)
     spec, load, kind = made.workload, made.load, workload(made.workload)
     is_sized = spec.scale_field in spec.model_fields_set
@@ -256,7 +256,7 @@ def _run_of(job: Job, started: datetime, source: str) -> Manifest:
         plan,
         _TOOL,
         started,
-        result_of(float(job.value), load.duration_s, job.profiled, engine_tpm=float(job.tpm)),
+        figures_result(float(job.value), load.duration_s, job.profiled, engine_tpm=float(job.tpm)),
         notice=notice_of(kind, database(made.target)),
         operations=list(kind.operations),
         mix=kind.mix(load),
@@ -283,8 +283,8 @@ def _run_of_other(read: Reader, content: bytes, ended: datetime) -> Manifest:
         Unreadable: it lacks what every result needs.
     """
     found = read()
-    named = table()["others"].get(found.database)
-    target = Target(kind=table()["databases"][named]["kind"] if named else "unknown")
+    named = translation()["others"].get(found.database)
+    target = Target(kind=translation()["databases"][named]["kind"] if named else "unknown")
     engine = database(target) if named else None
     window_s = found.result.window_s
     load = Load(virtual_users=found.users, duration_s=max(1, round(window_s)), rampup_s=0)

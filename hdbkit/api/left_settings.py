@@ -10,7 +10,8 @@ from pathlib import Path
 from hdbkit.config import Target
 from hdbkit.errors import CannotConnect, DamagedResult, InputError, NoneFree, NothingListens
 from hdbkit.experiment.kinds import read_plan
-from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folders, unverified
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folders
+from hdbkit.results.unrestored import unverified
 from hdbkit.servers.server_access import address_of
 
 

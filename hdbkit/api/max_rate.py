@@ -13,9 +13,9 @@ import pandas as pd
 from pydantic import Field
 
 from hdbkit.analysis.comparison.groups import Finished, metric_values
-from hdbkit.analysis.run.schedule import Limit
-from hdbkit.analysis.run.timeline import readable
-from hdbkit.analysis.statistics.limit_search import MIN_BLOCKS, Estimate, estimate
+from hdbkit.analysis.run.courses import readable
+from hdbkit.analysis.run.latency_limit import Limit
+from hdbkit.analysis.statistics.limit_search import MIN_BLOCKS, RateEstimate, estimate_rate
 from hdbkit.analysis.sweep.warnings import start_warnings
 from hdbkit.api.executing import executing
 from hdbkit.api.experiment_result import ExperimentResult, measured_cells
@@ -29,8 +29,9 @@ from hdbkit.config.load import RateOf
 from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.max_rate import MaxRatePlan, begun, manifests_of, outcome_of
 from hdbkit.experiment.plan import new_experiment_id
+from hdbkit.report.environment import environment
 from hdbkit.report.experiment_report import Evidence
-from hdbkit.report.tables import cell, environment, frame_table
+from hdbkit.report.tables import cell, frame_table
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.finding import Finding, Headline, More
 from hdbkit.results.folder import RunFolder
@@ -83,7 +84,7 @@ class MaxRate(ExperimentResult):
     """The highest rate at which the limit holds, in ``rate_of`` per second of all users, with its 95 % interval."""
 
     limit: Limit
-    found: Estimate
+    found: RateEstimate
     made: list[MaxRateRun]
     folder: ExperimentFolder
     plan: MaxRatePlan
@@ -303,7 +304,7 @@ class MaxRateVerbs(RunVerbs):
             MaxRateRun(plan.limit, one.block, plan.rate(one), result)
             for one, result in zip(plan.runs, results, strict=True)
         ]
-        return MaxRate(plan.limit, estimate(found.blocks), made, folder, plan, self)
+        return MaxRate(plan.limit, estimate_rate(found.blocks), made, folder, plan, self)
 
 
 def _require_open_loop(spec: WorkloadSpec, load: Load) -> None:

@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel
 
-from hdbkit.analysis.run.timeline import readable
+from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import BlockModel
-from hdbkit.analysis.statistics.power import POWER, Design, Noise, detectable, detection, pooled_noise
+from hdbkit.analysis.statistics.detection import Design, PooledNoise, detectable, detection, pooled_noise
+from hdbkit.analysis.statistics.power import POWER
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.arrivals import rate_of
 from hdbkit.charts.chart import Chart
@@ -27,7 +28,8 @@ from hdbkit.errors import DamagedResult
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.plan import RunPlan
-from hdbkit.results.experiment_folder import experiment_folders, runs_frame
+from hdbkit.results.experiment_folder import experiment_folders
+from hdbkit.results.experiment_runs import runs_frame
 from hdbkit.results.folder import run_folders
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import many, share
@@ -69,7 +71,7 @@ class PlannedPower:
     comparisons: int
     counts: int
     looks: tuple[int, ...]
-    noise: Noise | None
+    noise: PooledNoise | None
     source: str = ""
 
     @property
@@ -116,7 +118,7 @@ class PlannedPower:
         A row each with name, blocks, noise, effect, probability, low and high (of the probability).
         """
         if self.noise is None:
-            lines = [(f"noise of {share(one)}", 1, Noise(one, np.nan, np.nan)) for one in ASSUMED]
+            lines = [(f"noise of {share(one)}", 1, PooledNoise(one, np.nan, np.nan)) for one in ASSUMED]
             most = float(np.expm1(1.6 * detectable(self._design(1)) * ASSUMED[1]))
         else:
             lines = [(many(self.blocks * times, "block"), times, self.noise) for times in _TIMES]

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from hdbkit.analysis.comparison.groups import Finished, common_metric
 from hdbkit.analysis.comparison.history import change_sentences, environment_of, history_answer, segments
-from hdbkit.analysis.run.timeline import readable
+from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.scalability import MIN_BLOCKS, laws, laws_table
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.warnings import start_warnings
@@ -24,7 +24,7 @@ from hdbkit.api.running import RunVerbs
 from hdbkit.api.sides import counts_of, ends_of, require_word, settled
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.history_chart import history_chart
-from hdbkit.charts.marks import times
+from hdbkit.charts.intervals import times
 from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.metric import Measure, Metric

@@ -35,7 +35,7 @@ from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.finding import Finding, More, Verdict
 from hdbkit.results.run_result import Figures
 from hdbkit.servers import launcher, startable_kinds
-from hdbkit.servers.source_builds import commit_of, commits_between, described, short, subject_of
+from hdbkit.servers.source_builds import commit_of, commits_between, described_build, short, subject_of
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 
@@ -312,7 +312,9 @@ class ReleaseVerbs(RunVerbs):
         ratio = whole.pairs[0].ratio
         unknown = f"it is not known whether the last commit is slower than the first: {ratio.sentence}"
         undecided = unknown if ratio.verdict is Verdict.UNDECIDED else ""
-        subjects = tuple(f"{described(plan.checkout, one)}: {subject_of(plan.checkout, one)}" for one in found.left)
+        subjects = tuple(
+            f"{described_build(plan.checkout, one)}: {subject_of(plan.checkout, one)}" for one in found.left
+        )
         return replace(whole, search=Search(tuple(others), found.left, subjects, undecided))
 
 

@@ -27,7 +27,7 @@ from hdbkit.execution.handle import RunHandle
 from hdbkit.execution.restoring import left_changed
 from hdbkit.report.run_report import run_card, run_report
 from hdbkit.results.catalog import find_run, list_runs, profiles_of
-from hdbkit.results.differences import configurations, differing
+from hdbkit.results.differences import configurations_of, differing_values
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import QueryPlan, kept_settings, read_plans
 from hdbkit.results.manifest import Annotation, Manifest, Status
@@ -380,10 +380,10 @@ class ResultVerbs(BareWorkspace):
         if not wide:
             listing.runs.attrs |= about
             return RunList.of(listing.runs, root, listing)
-        found = differing(listing.runs, listing.details)
+        found = differing_values(listing.runs, listing.details)
         profiles = profiles_of(listing.runs, finished=False).groupby("run_id")["profile"].first()
         more = listing.runs.join(found).assign(
-            configuration=configurations(found), profile=listing.runs["run_id"].map(profiles)
+            configuration=configurations_of(found), profile=listing.runs["run_id"].map(profiles)
         )
         more.attrs |= {**about, "differing": list(found.columns)}
         return RunList.of(more, root, listing)

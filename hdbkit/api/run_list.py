@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from hdbkit.analysis.run.timeline import outline
+from hdbkit.analysis.run.courses import outline
 from hdbkit.report.run_list import BASELINE, run_list
 from hdbkit.results.catalog import Listing
-from hdbkit.results.differences import differing, short_names
+from hdbkit.results.differences import differing_values, short_names
 from hdbkit.results.folder import RunFolder
 from hdbkit.text import many
 
@@ -62,7 +62,7 @@ class RunList(pd.DataFrame):
         """The options and settings in which the runs of this frame differ."""
         listing: Listing = getattr(self, "_listing")  # noqa: B009 - pandas takes an attribute for a column
         details = listing.details.set_axis(pd.Index(listing.runs["run_id"])).loc[list(self["run_id"])]
-        return differing(pd.DataFrame(self)[[*listing.runs.columns]], details.set_axis(self.index))
+        return differing_values(pd.DataFrame(self)[[*listing.runs.columns]], details.set_axis(self.index))
 
     def html(self, link: Callable[[str], str] = lambda _: "", note: str = "", dated: bool = False) -> str:
         """The list as HTML without script.

@@ -10,8 +10,7 @@ from hdbkit.api.left_settings import advised, settings_warnings
 from hdbkit.api.result import Result, ResultVerbs
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import DamagedResult
-from hdbkit.execution.handle import RunHandle, require_done, stopping
-from hdbkit.execution.handle import start as start_run
+from hdbkit.execution.handle import RunHandle, require_done, start_run, stopping
 from hdbkit.execution.live import LiveView
 from hdbkit.execution.showing import Shown, shown
 from hdbkit.execution.watching import watch

@@ -8,7 +8,7 @@ import pandas as pd
 
 from hdbkit.config import Target
 from hdbkit.servers import private_server
-from hdbkit.servers.private import kept_server, kept_servers
+from hdbkit.servers.kept import kept_server, kept_servers
 
 
 def list_servers() -> pd.DataFrame:

@@ -22,7 +22,8 @@ from hdbkit.report.run_report import answer as run_answer
 from hdbkit.report.site import Entry, write_assets, write_index, write_site_page
 from hdbkit.results.batch_folder import BatchFolder, JobStatus
 from hdbkit.results.catalog import find_run
-from hdbkit.results.experiment_folder import each_run, experiment_folders, find_experiment
+from hdbkit.results.experiment_folder import experiment_folders, find_experiment
+from hdbkit.results.experiment_runs import each_run
 from hdbkit.results.finding import Verdict
 from hdbkit.results.folder import RunFolder, is_run, make_folder
 from hdbkit.results.manifest import Manifest, Status

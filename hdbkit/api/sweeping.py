@@ -44,7 +44,7 @@ from hdbkit.experiment.sweep_analysis import SweepAnalysis
 from hdbkit.report.experiment_report import Evidence
 from hdbkit.report.sweep_evidence import sweep_evidence
 from hdbkit.report.sweep_journal import restored
-from hdbkit.results.experiment_folder import each_run
+from hdbkit.results.experiment_runs import each_run
 from hdbkit.results.finding import Finding
 from hdbkit.results.folder import RunFolder
 from hdbkit.servers import control

@@ -16,7 +16,7 @@ from hdbkit.api.site import SiteVerbs
 from hdbkit.config import Target
 
 if TYPE_CHECKING:
-    from hdbkit.agent import AgentOptions, Started
+    from hdbkit.agent import AgentOptions, StartedAgent
 
 
 class Workspace(
@@ -35,7 +35,7 @@ class Workspace(
     """
 
     def serve_agent(
-        self, target: Target | str, say: Callable[[Started], None], options: AgentOptions | None = None
+        self, target: Target | str, say: Callable[[StartedAgent], None], options: AgentOptions | None = None
     ) -> None:
         """Let sweeps on other hosts control the server of ``target``, which is on this host, until SIGINT or SIGTERM.
 

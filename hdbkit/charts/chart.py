@@ -121,11 +121,11 @@ class Chart:
             columns: how wide: 1 or 2 columns of a paper (3.5 or 7.16 inches).
             title: whether the question stands above it; in a paper it is the caption's.
         """
-        from hdbkit.charts.static import WIDTHS_IN, drawn
+        from hdbkit.charts.static import WIDTHS_IN, drawn_on_paper
 
         if columns not in WIDTHS_IN:
             raise InputError(f"a chart is 1 or 2 columns wide, not {columns!r}")
-        return drawn(self.figure, columns, self.question if title else "")
+        return drawn_on_paper(self.figure, columns, self.question if title else "")
 
     def image(self, kind: ImageFormat = "png", columns: int = 2, *, title: bool = False, dpi: int = 200) -> bytes:
         """The chart as the content of a PNG, SVG or PDF file; the same chart gives the same bytes."""

@@ -19,7 +19,7 @@ from hdbkit.analysis.comparison.groups import (
     overlaid,
     values_by_size,
 )
-from hdbkit.analysis.run.quantiles import shares_ms, shares_text
+from hdbkit.analysis.run.latency_tail import shares_ms, shares_text
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import Line, course_lines, halves
 from hdbkit.charts.forest import forest

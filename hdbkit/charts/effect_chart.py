@@ -8,7 +8,8 @@ import pandas as pd
 
 from hdbkit.analysis.wording import percent_of_ratio
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import AXIS_WORDS, BELOW, Limits, add_intervals, dots, mark_one, name_rows, ratio_axis
+from hdbkit.charts.intervals import Limits, add_intervals, ratio_axis
+from hdbkit.charts.marks import AXIS_WORDS, BELOW, dots, mark_one, name_rows
 from hdbkit.charts.style import figure
 from hdbkit.config.metric import Metric
 from hdbkit.results.finding import Of, Ratio, frame

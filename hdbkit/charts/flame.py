@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from hdbkit.analysis.run.waits import PARTS, self_shares, stacks
+from hdbkit.analysis.run.waits import WAIT_PARTS, self_shares, stacks
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import many, share
@@ -24,7 +24,7 @@ _KEY = 60
 _NAMED = 5
 """The number of functions that a text names."""
 
-Run = tuple[RunFolder, Manifest]
+_Run = tuple[RunFolder, Manifest]
 
 
 @dataclass(frozen=True)
@@ -37,23 +37,23 @@ class Flame:
     alternative: str
 
 
-def flames(runs: Sequence[Run]) -> list[Flame]:
+def flames(runs: Sequence[_Run]) -> list[Flame]:
     """The flame graphs of server and clients in runs; none where no stacks were sampled."""
-    return [_flame(part, counts) for part in PARTS if (counts := _counts(runs, part, None))]
+    return [_flame(part, counts) for part in WAIT_PARTS if (counts := _counts(runs, part, None))]
 
 
 def flame_differences(
-    base: Sequence[Run],
-    new: Sequence[Run],
+    base: Sequence[_Run],
+    new: Sequence[_Run],
     names: tuple[str, str],
     positions: tuple[int | None, int | None] = (None, None),
 ) -> list[Flame]:
     """The flame graphs of ``new``, with what is more and less than in ``base``; none where a side has no stacks."""
-    both = ((part, _counts(base, part, positions[0]), _counts(new, part, positions[1])) for part in PARTS)
+    both = ((part, _counts(base, part, positions[0]), _counts(new, part, positions[1])) for part in WAIT_PARTS)
     return [_difference(part, before, after, names) for part, before, after in both if before and after]
 
 
-def _counts(runs: Sequence[Run], part: str, position: int | None) -> dict[str, int]:
+def _counts(runs: Sequence[_Run], part: str, position: int | None) -> dict[str, int]:
     return dict(sum((Counter(stacks(*run, part, position)) for run in runs), Counter()))
 
 

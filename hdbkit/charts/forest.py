@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import AXIS_WORDS, Limits, add_intervals, mark_one, name_rows, ratio_axis
+from hdbkit.charts.intervals import Limits, add_intervals, ratio_axis
+from hdbkit.charts.marks import AXIS_WORDS, mark_one, name_rows
 from hdbkit.charts.style import figure
 from hdbkit.results.finding import Ratio, Verdict, frame
 

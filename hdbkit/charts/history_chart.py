@@ -6,7 +6,8 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.history import change_sentences
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import MAX_DOTS, MAX_LINES, ids_of, left_out, of_runs, plain
+from hdbkit.charts.intervals import plain
+from hdbkit.charts.marks import MAX_DOTS, MAX_LINES, ids_of, left_out, of_runs
 from hdbkit.charts.style import HEIGHT, axis_title, colour, figure, hover, series
 from hdbkit.config.metric import Metric
 from hdbkit.text import virtual_users

@@ -1,6 +1,6 @@
 """What the load host or the database's host did along a run: processors, threads, interrupts, disks, network.
 
-Frames are those of :mod:`hdbkit.analysis.run.host`.
+Frames are those of :mod:`hdbkit.analysis.run.host_activity`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.analysis.run.host import (
-    COUNTED,
-    CPU_WORDS,
+from hdbkit.analysis.run.host import CPU_WORDS
+from hdbkit.analysis.run.host_activity import (
+    INTERRUPTS,
     busy_pct,
     cores_course,
     cpu_course,
@@ -162,12 +162,12 @@ def switches(course: pd.DataFrame, of: _Host) -> Chart:
     most = course[soft].mean().sort_values(ascending=False, kind="stable")
     drawn = ["context_switches", "interrupts", *[name for name, rate in most.items() if rate > 0][:_SOFT_DRAWN]]
     fig = along_run(of.window.start_us / 1e6, "per second (log)", showlegend=True, name_at="top left")
-    words = {name: COUNTED[str(name)] for name in course if name != "second"}
+    words = {name: INTERRUPTS[str(name)] for name in course if name != "second"}
     lines = course[["second", *(name for name in drawn if name in course)]]
     _lines(fig, lines.where(lines > 0).rename(columns=words), "%{x:.0f} s: %{y:,.0f} per second")
     fig.update_yaxes(**log_axis(y for line in fig.data for y in line.y if y))
     rates = of.use.per_s if of.use else {}
-    listed = ", ".join(f"{COUNTED[one]} {number(rates[one], 3)}" for one in COUNTED if rates.get(one))
+    listed = ", ".join(f"{INTERRUPTS[one]} {number(rates[one], 3)}" for one in INTERRUPTS if rates.get(one))
     text = f"Per second of the window: {listed}." if listed else _UNKNOWN
     question = f"How often did threads of the {of.name} switch, and what interrupted them?"
     return Chart(f"{of.key}_switches", question, fig, text, course.rename(columns=words).round(1))

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import AXIS_WORDS, Limits, add_intervals, left_out, mark_one, name_rows, ratio_axis
+from hdbkit.charts.intervals import Limits, add_intervals, ratio_axis
+from hdbkit.charts.marks import AXIS_WORDS, left_out, mark_one, name_rows
 from hdbkit.charts.style import figure
 from hdbkit.config.metric import Metric
 from hdbkit.results.finding import Of, Ratio, Verdict, frame

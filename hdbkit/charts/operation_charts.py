@@ -15,17 +15,8 @@ import plotly.graph_objects as go
 
 from hdbkit.analysis.wording import percent, percent_within
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import (
-    AXIS_WORDS,
-    MAX_DOTS,
-    Limits,
-    add_intervals,
-    left_out,
-    mark_one,
-    name_rows,
-    plain,
-    ratio_axis,
-)
+from hdbkit.charts.intervals import Limits, add_intervals, plain, ratio_axis
+from hdbkit.charts.marks import AXIS_WORDS, MAX_DOTS, left_out, mark_one, name_rows
 from hdbkit.charts.style import MAX_COLOURED, PATTERNS, colour, figure, series
 from hdbkit.config.metric import Metric
 from hdbkit.results.finding import Of, Ratio, frame

@@ -12,19 +12,24 @@ import plotly.graph_objects as go
 
 from hdbkit.analysis.run import quantiles
 from hdbkit.analysis.run.events import events
-from hdbkit.analysis.run.faults import course_of_faults, effect_text, lost_text
-from hdbkit.analysis.run.host import of_load_host, of_server
-from hdbkit.analysis.run.quantiles import BANDS_PER_DECADE, BEYOND, latency_bands, shares_ms, shares_text, slow_end
+from hdbkit.analysis.run.failures import RETRIES, failures, samples
+from hdbkit.analysis.run.faults import course_of_faults
+from hdbkit.analysis.run.host_activity import of_load_host, of_server
+from hdbkit.analysis.run.latency_tail import shares_ms, shares_text, slow_end
+from hdbkit.analysis.run.outages import outages_text
+from hdbkit.analysis.run.quantiles import BANDS_PER_DECADE, BEYOND, latency_bands
 from hdbkit.analysis.run.records import Window, executions, table, window_of
 from hdbkit.analysis.run.schedule import busy_sessions, lateness, lateness_by_second
-from hdbkit.analysis.run.timeline import RETRIED, failures, gauge, outages_text, samples, throughput
+from hdbkit.analysis.run.timeline import gauge, throughput
 from hdbkit.analysis.run.waits import sessions_over_time
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.detail_charts import detail_chart, slices_of_run
+from hdbkit.charts.fault_charts import faults_over_time
 from hdbkit.charts.host_charts import host_charts
-from hdbkit.charts.marks import plain
+from hdbkit.charts.intervals import plain
 from hdbkit.charts.operation_charts import profile
-from hdbkit.charts.schedule_charts import busy_over_time, latency_over_throughput, lateness_over_time, schedule_charts
+from hdbkit.charts.schedule_charts import busy_over_time, lateness_over_time, schedule_charts
+from hdbkit.charts.slice_charts import slices_of_run
+from hdbkit.charts.step_charts import latency_over_throughput
 from hdbkit.charts.style import (
     PATTERNS,
     SERIES,
@@ -37,6 +42,7 @@ from hdbkit.charts.style import (
     log_axis,
     shade_rampup,
 )
+from hdbkit.charts.value_charts import detail_chart
 from hdbkit.charts.wait_charts import waits_over_time
 from hdbkit.config.metric import DetailChart, Measure, Metric
 from hdbkit.readings import LAG
@@ -44,7 +50,7 @@ from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import Outage
-from hdbkit.text import capital, many, number
+from hdbkit.text import many, number
 
 _HATCHED = {"fillmode": "overlay", "solidity": 0.25, "fgopacity": 1}
 
@@ -57,7 +63,7 @@ _USERS = DetailChart(
 )
 MARGIN_PX = 90
 """Room for the longest labels, so that the axes of time begin below each other."""
-MAX_POINTS = 400
+_MAX_POINTS = 400
 """Points of a line; a longer run is drawn in steps of more than a second."""
 
 
@@ -76,7 +82,7 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
 
 def _run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     window, result = window_of(manifest), manifest.measured
-    step_s = max(1, math.ceil(window.end_us / 1e6 / MAX_POINTS))
+    step_s = max(1, math.ceil(window.end_us / 1e6 / _MAX_POINTS))
     course = throughput(folder, manifest, step_s)
     failed = failures(folder, step_s)
     throughput_chart = throughput_over_time(
@@ -143,12 +149,12 @@ def _latencies(folder: RunFolder, manifest: Manifest, window: Window, step_s: in
     times = ("response", "service") if manifest.paced else ("service",)
     first = times[0]
     for time in times:
-        latency = quantiles.TIMES[time]
+        latency = quantiles.TIME_COLUMNS[time]
         latencies = quantiles.by_second(folder, Window(0, window.end_us), step_s, latency)
         of_headline = latencies[latencies["operation"] == manifest.operations.index(manifest.headline)]
         histogram = quantiles.counts(folder, window, latency)
         done = histogram[histogram["outcome"] != Outcome.FAILED.value]
-        heat_s = max(1, math.ceil(window.end_us / 1e6 / MAX_STEPS))
+        heat_s = max(1, math.ceil(window.end_us / 1e6 / _MAX_STEPS))
         bands = latency_bands(
             folder, Window(0, window.end_us), manifest.operations.index(manifest.headline), heat_s, latency
         )
@@ -156,7 +162,7 @@ def _latencies(folder: RunFolder, manifest: Manifest, window: Window, step_s: in
         charts += [
             latency_over_time(of_headline, window, manifest.headline, time),
             *heat,
-            latency_by_operation(done, manifest.operations, manifest.noun, time),
+            _latency_by_operation(done, manifest.operations, manifest.noun, time),
         ]
     return charts
 
@@ -171,7 +177,7 @@ def throughput_over_time(
 ) -> Chart:
     """``metric.rate`` along the run; ``course`` as ``timeline.throughput`` gives it, ``value`` the run's result.
 
-    ``outages`` are as ``timeline.outages`` gives them.
+    ``outages`` are as ``outages.outages`` gives them.
     """
     start_s, end_s, rate = window.start_us / 1e6, window.end_us / 1e6, metric.rate
     result = value if metric.measure is Measure.RATE else None
@@ -262,7 +268,7 @@ def lag_over_time(samples: pd.DataFrame, window: Window) -> Chart:
     return Chart("replication_lag", "How far was the standby behind?", fig, words, samples)
 
 
-def latency_by_operation(histogram: pd.DataFrame, operations: list[str], noun: str, time: str = "service") -> Chart:
+def _latency_by_operation(histogram: pd.DataFrame, operations: list[str], noun: str, time: str = "service") -> Chart:
     """Latency at each share of the operations, the slow end stretched; ``histogram`` as of ``quantiles.counts``.
 
     ``time`` is that of the figures, one of ``quantiles.TIMES``.
@@ -300,7 +306,7 @@ def quantile_lines(seen: Mapping[str, pd.Series[int]], time: str = "service") ->
 
 
 def errors_by_class(failed: pd.DataFrame, kinds: pd.DataFrame, window: Window, step_s: int = 1) -> Chart:
-    """Errors per second by class, stacked; ``failed`` and ``kinds`` as ``timeline.failures`` gives them."""
+    """Errors per second by class, stacked; ``failed`` and ``kinds`` as ``failures.failures`` gives them."""
     fig = along_run(window.start_us / 1e6, "errors per second", barmode="stack", showlegend=True, name_at="top left")
     totals = failed.groupby("error_class")["count"].sum().sort_values(ascending=False)
     for index, name in enumerate(totals.index):
@@ -314,39 +320,14 @@ def errors_by_class(failed: pd.DataFrame, kinds: pd.DataFrame, window: Window, s
     fig.update_yaxes(rangemode="tozero")
     counts = ", ".join(f"{name} {count:,}" for name, count in totals.items())
     words = f"Over the whole run, by class: {counts}. "
-    words += f'"{RETRIED}" counts each retry. ' if RETRIED in totals else ""
+    words += f'"{RETRIES}" counts each retry. ' if RETRIES in totals else ""
     words += "The table has a sample of each message." if len(kinds) else "No messages were recorded."
     return Chart(
         "errors", "Which errors occurred, and when?", fig, words, kinds if len(kinds) else totals.reset_index()
     )
 
 
-# The chart of a run's faults: what was committed and what failed, on one time axis.
-
-
-def faults_over_time(manifest: Manifest, course: pd.DataFrame, window: Window) -> Chart:
-    """Committed and failed operations per second; ``course`` as ``course_of_faults`` gives it.
-
-    A second with none of them is a break of the line, since its axis is logarithmic.
-    """
-    result, metric = manifest.measured, manifest.metric
-    fig = along_run(window.start_us / 1e6, "operations per second (log)", showlegend=True)
-    for effect in result.faults:
-        start_s, end_s = effect.start_s, effect.end_s or effect.start_s
-        fig.add_vrect(start_s, end_s, fillcolor=colour("shade"), line_width=0, layer="below")
-        fig.add_vline(start_s, line_color=colour("muted"), line_dash="dash", line_width=1.5)
-    for index, name in enumerate(one for one in course if one != "second"):
-        per_s = [float(n) if n else None for n in course[name]]
-        hover_text = "%{x:.0f} s: %{y:,.0f} per second<extra>%{fullData.name}</extra>"
-        marks = {"mode": "lines+markers", "marker": {"size": 4}}
-        add_line(fig, index, (course["second"] + 0.5).tolist(), per_s, str(name), hover_text, **marks)
-    fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y if value))
-    words = " ".join(f"{capital(effect_text(effect, metric))}." for effect in result.faults)
-    words += f" {capital(lost_text(result))}. Dashed lines mark the beginnings of faults."
-    return Chart("faults", "What did each fault do, and how long did recovery take?", fig, words, course)
-
-
-MAX_STEPS = 120
+_MAX_STEPS = 120
 """Steps of time that are drawn; a longer run is drawn in longer steps."""
 
 

@@ -13,7 +13,8 @@ from hdbkit.analysis.comparison.groups import values_by_users
 from hdbkit.analysis.statistics.scalability import Scaling, laws, laws_table
 from hdbkit.analysis.wording import highest_mean
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import MAX_LINES, in_rows, left_out, over_users, plain
+from hdbkit.charts.intervals import plain
+from hdbkit.charts.marks import MAX_LINES, in_rows, left_out, over_users
 from hdbkit.charts.style import MAX_COLOURED, axis_title, colour, series
 from hdbkit.config.metric import Better, Metric
 

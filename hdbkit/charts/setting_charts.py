@@ -9,7 +9,8 @@ import pandas as pd
 from hdbkit.analysis.sweep.response import numeric, response_to
 from hdbkit.analysis.sweep.trade_off import throughput_and_latency
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import MAX_LINES, Limits, from_where, plain
+from hdbkit.charts.intervals import Limits, plain
+from hdbkit.charts.marks import MAX_LINES, from_where
 from hdbkit.charts.style import HEIGHT, axis_title, colour, figure, hover, series
 from hdbkit.config.metric import Metric
 from hdbkit.results.folder import RunFolder

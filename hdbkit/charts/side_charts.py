@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.run import quantiles
-from hdbkit.analysis.run.host import cpu_course
+from hdbkit.analysis.run.host_activity import cpu_course
 from hdbkit.analysis.run.records import Window, table, window_of
 from hdbkit.analysis.run.waits import CLASSES, sessions_over_time
 from hdbkit.charts.chart import Chart

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import MAX_LINES, left_out, plain
+from hdbkit.charts.intervals import plain
+from hdbkit.charts.marks import MAX_LINES, left_out
 from hdbkit.charts.style import figure, hover, log_axis, series
 from hdbkit.config.metric import Better, Metric
 

@@ -53,7 +53,7 @@ class _Entry:
     name: str
 
 
-def drawn(figure: go.Figure, columns: int = 2, title: str = "") -> Figure:
+def drawn_on_paper(figure: go.Figure, columns: int = 2, title: str = "") -> Figure:
     """``figure`` as wide as one or two columns of a paper, on white.
 
     Raises:

@@ -11,19 +11,20 @@ from collections.abc import Sequence
 import pandas as pd
 
 from hdbkit.analysis.comparison.explanation import Run, explain
+from hdbkit.analysis.run.courses import courses, latencies
 from hdbkit.analysis.run.records import mean_times_s
-from hdbkit.analysis.run.timeline import courses, latencies
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.sweep.observations import sliced
 from hdbkit.analysis.sweep.slices import changes
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.configuration_charts import best_labels, configurations, grid
-from hdbkit.charts.detail_charts import changes_over_time, detail_charts
+from hdbkit.charts.detail_charts import detail_charts
 from hdbkit.charts.effect_chart import effects_of_settings
 from hdbkit.charts.interaction_chart import interaction_chart
 from hdbkit.charts.operation_charts import profile, ratio_chart
 from hdbkit.charts.scaling_charts import scaling_laws
 from hdbkit.charts.setting_charts import setting_charts
+from hdbkit.charts.slice_charts import changes_over_time
 from hdbkit.charts.wait_charts import explained
 from hdbkit.experiment.sweep_analysis import SweepAnalysis
 from hdbkit.results.finding import Ratio, Verdict

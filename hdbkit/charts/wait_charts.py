@@ -11,7 +11,8 @@ from hdbkit.analysis.comparison.explanation import Explanation, Part
 from hdbkit.analysis.run.records import Window
 from hdbkit.analysis.run.waits import CLASSES
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import bars, name_rows, plain
+from hdbkit.charts.intervals import bars, plain
+from hdbkit.charts.marks import name_rows
 from hdbkit.charts.style import PATTERNS, SERIES, along_run, colour, figure
 from hdbkit.results.run_result import WaitsResult
 from hdbkit.text import number

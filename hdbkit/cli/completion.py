@@ -24,7 +24,7 @@ import typer
 
 from hdbkit.cli.main import COMMANDS, name_of, typer_of
 from hdbkit.errors import HdbkitError
-from hdbkit.files import opened, read_text, replace_file
+from hdbkit.files import opened_file, read_text, replace_file
 from hdbkit.paths import cache_folder, results_folder, targets_file
 
 _SHOWN = 50
@@ -96,7 +96,7 @@ def _folders(root: Path, inside: str) -> Iterator[Path]:
 
 def _label(run: Path) -> str:
     with suppress(OSError, ValueError, RecursionError, LookupError, TypeError):
-        with os.fdopen(opened(run / "manifest.json"), encoding="utf-8") as file:
+        with os.fdopen(opened_file(run / "manifest.json"), encoding="utf-8") as file:
             content = json.loads(file.read(_MAX_MANIFEST))
         return str(content["plan"]["label"] or "")
     return ""

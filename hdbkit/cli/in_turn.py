@@ -25,7 +25,7 @@ from hdbkit.cli.options import (
     LoadFile,
     Sectioned,
     TargetArgument,
-    Users,
+    UserCounts,
     WorkloadOption,
     load_options,
     with_schema,
@@ -308,7 +308,7 @@ def releases(
     max_blocks: Annotated[
         int | None, typer.Option(min=2, help="of a search where fewer do not decide [four times --blocks]")
     ] = None,
-    virtual_users: Users = None,
+    virtual_users: UserCounts = None,
     *,
     asked: Asked,
 ) -> int:

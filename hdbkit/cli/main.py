@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module, metadata
-from importlib.abc import Loader
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec, module_from_spec
-from types import ModuleType
 from typing import Annotated, Any
 
 import typer
 
 from hdbkit.awaiting import report_to
 from hdbkit.cli.exits import Interruptible, guarded
+from hdbkit.cli.large_libraries import import_large_ones_later
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.files import is_utf8
 
@@ -77,7 +73,7 @@ class _OnCall(Mapping[str, Any]):
         return len(COMMANDS)
 
 
-class Commands(Interruptible):
+class _Commands(Interruptible):
     """The program's commands, whose help needs no import."""
 
     def __init__(self, **given: Any) -> None:
@@ -96,7 +92,7 @@ class Commands(Interruptible):
 
 app = typer.Typer(
     name="hdbkit",
-    cls=Commands,
+    cls=_Commands,
     epilog="Start with: hdbkit demo --quick. For options and examples of a command: hdbkit COMMAND --help",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -199,51 +195,3 @@ def _readable(words: list[str]) -> list[str]:
         if not is_utf8(word):
             raise InputError(f"the argument {word!a} is not valid UTF-8")
     return words
-
-
-# Large libraries: each command imports all verbs, but one that watches a run draws no chart and reads no table until
-# the run ends; each of these costs 0.1 to 0.5 s and 15 to 50 MB. So a placeholder stands in ``sys.modules`` until one
-# of its names is asked for. Only the command line does this: in a notebook the process is the user's.
-
-_LARGE = (
-    *("pandas", "duckdb", "pyarrow", "pyarrow.csv", "pyarrow.parquet", "plotly", "plotly.graph_objects"),
-    *("matplotlib", "scipy", "scipy.stats"),
-)
-_importing = threading.RLock()
-
-
-class _Later(ModuleType):
-    """A module that is executed when one of its names is first asked for; other threads wait for it."""
-
-    _begun = False
-
-    def __init__(self, spec: ModuleSpec, loader: Loader) -> None:
-        super().__init__(spec.name)
-        vars(self).update(vars(module_from_spec(spec)))
-        self._loader = loader
-
-    def __getattr__(self, name: str) -> Any:
-        with _importing:
-            if type(self) is _Later and not self._begun:
-                self._begun = True
-                try:
-                    self._loader.exec_module(self)
-                    self.__class__ = ModuleType  # type: ignore[assignment]
-                finally:
-                    self._begun = False
-        if type(self) is _Later:  # asked by its own code, which tries names before it makes them
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        return getattr(self, name)
-
-
-def import_large_ones_later() -> None:
-    """Put placeholders in the place of those that are installed and not imported yet."""
-    for name in _LARGE:
-        parent, _, last = name.rpartition(".")
-        if name in sys.modules or (parent and parent not in sys.modules):
-            continue
-        spec = find_spec(name)
-        if spec and spec.loader:
-            later = sys.modules[name] = _Later(spec, spec.loader)
-            if parent:
-                setattr(sys.modules[parent], last, later)

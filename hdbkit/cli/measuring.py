@@ -23,7 +23,7 @@ from hdbkit.cli.options import (
     RunId,
     Sectioned,
     TargetArgument,
-    Users,
+    UserCounts,
     WorkloadOption,
     load_options,
     with_schema,
@@ -37,7 +37,7 @@ from hdbkit.errors import InputError
 from hdbkit.text import without_controls
 from hdbkit.workloads import specification
 
-Blocks = Annotated[int | None, typer.Option(min=2, help="number of blocks in total: passes over all configurations")]
+_Blocks = Annotated[int | None, typer.Option(min=2, help="number of blocks in total: passes over all configurations")]
 
 
 _SCHEMA_HELP = "print the JSON schema of sweep files for editors, and exit"
@@ -67,7 +67,7 @@ def demo(
         typer.Argument(help="measure this target instead of a private server", autocompletion=completion.targets),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="shorter runs: one to three minutes")] = False,
-    blocks: Blocks = None,
+    blocks: _Blocks = None,
     database: Annotated[
         str | None, typer.Option(help="kind of private server", autocompletion=completion.startable_engines)
     ] = None,
@@ -189,8 +189,8 @@ def sweep(
     target: TargetArgument,
     spec: Annotated[Path, typer.Argument(help="YAML file of the sweep, or hammerpost's JSON")],
     workload: WorkloadOption = None,
-    blocks: Blocks = None,
-    virtual_users: Users = None,
+    blocks: _Blocks = None,
+    virtual_users: UserCounts = None,
     detach: Annotated[bool, typer.Option("--detach", help="start the sweep and return; see: hdbkit attach")] = False,
     as_json: AsJson = False,
     *,
@@ -225,8 +225,8 @@ def plan(
     target: TargetArgument,
     spec: Annotated[Path, typer.Argument(help="YAML file of the sweep, or hammerpost's JSON")],
     workload: WorkloadOption = None,
-    blocks: Blocks = None,
-    virtual_users: Users = None,
+    blocks: _Blocks = None,
+    virtual_users: UserCounts = None,
     json_schema: Annotated[  # noqa: ARG001 - its callback prints it
         bool, typer.Option("--json-schema", help=_SCHEMA_HELP, is_eager=True, callback=_print_schema)
     ] = False,

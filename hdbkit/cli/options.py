@@ -44,12 +44,14 @@ TargetArgument = Annotated[str, typer.Argument(help=_TARGET_HELP, autocompletion
 WorkloadOption = Annotated[
     str | None, typer.Option("--workload", "-w", help="name of a workload, or a folder that defines one")
 ]
-Users = Annotated[str | None, typer.Option("--virtual-users", "-u", help="user counts to run at, such as 1,4,16")]
+UserCounts = Annotated[
+    str | None, typer.Option("--virtual-users", "-u", help="user counts to run at, such as 1,4,16")
+]
 LoadFile = Annotated[Path | None, typer.Option("--params", help="YAML file with load options")]
 Yes = Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
 
-Run = TypeVar("Run")
+_Run = TypeVar("_Run")
 Experiment = TypeVar("Experiment")
 
 PLAIN = (bool, int, float, str, Path)
@@ -57,8 +59,8 @@ _OPTIONS = "Options"
 
 
 def run_or_experiment(
-    wanted: str, run: Callable[[str], Run], experiment: Callable[[str], Experiment]
-) -> Run | Experiment:
+    wanted: str, run: Callable[[str], _Run], experiment: Callable[[str], Experiment]
+) -> _Run | Experiment:
     """The run of this name, else the experiment of this name. Raises ``InputError`` about runs for neither."""
     try:
         return run(wanted)

@@ -148,7 +148,7 @@ def sql_show(
     as_json: AsJson = False,
 ) -> None:
     """List the statements for a database and their files, or print the text of one."""
-    found = sql.listed(database(kind).dialects, folder, name)
+    found = sql.listed_statements(database(kind).dialects, folder, name)
     if as_json:
         show.print_json([{"name": s.name, "origin": str(s.origin), "text": s.text} for s in found])
         return

@@ -13,11 +13,11 @@ from hdbkit import api
 from hdbkit.cli import show
 from hdbkit.cli.exits import stopped_like_ctrl_c
 from hdbkit.cli.options import AsJson, TargetArgument, add_group, model_options
-from hdbkit.service import ServiceOptions, Started, serve
+from hdbkit.service import ServiceOptions, StartedService, serve_verbs
 from hdbkit.service.tokens import DEFAULT_DAYS, Role, Tokens
 from hdbkit.web.endpoint import make_state_folder
 
-State = Annotated[Path | None, typer.Option(help="folder for tokens, the certificate and the log")]
+_State = Annotated[Path | None, typer.Option(help="folder for tokens, the certificate and the log")]
 _AGENT_EXAMPLE = "Example: hdbkit agent local --listen 0.0.0.0:8443 --token-file /etc/hdbkit/token"
 _SERVE = """Serve the verbs of hdbkit as jobs by HTTP.
 
@@ -55,12 +55,12 @@ def _serving(*, panels: bool) -> Callable[..., None]:
 
     @model_options(ServiceOptions, "panels")
     def command(given: dict[str, Any], as_json: AsJson = False) -> None:
-        def say(started: Started) -> None:
+        def say(started: StartedService) -> None:
             line = f"the service listens at {started.url}; results: {started.results}; log: {started.audit_log}"
             _show_started(started, line, [], as_json)
 
         with stopped_like_ctrl_c():  # so that the panels end with the service
-            serve(ServiceOptions(**given, panels=panels), api.DEFAULT, say, show.notes.print)
+            serve_verbs(ServiceOptions(**given, panels=panels), api.DEFAULT, say, show.notes.print)
 
     return command
 
@@ -74,7 +74,7 @@ def agent(target: TargetArgument, given: dict[str, Any], as_json: AsJson = False
     sweep's target under 'control'.
     """
 
-    def say(started: host_agent.Started) -> None:
+    def say(started: host_agent.StartedAgent) -> None:
         more = [f"warning: {started.server_down}"] if started.server_down else []
         _show_started(started, f"the agent listens at {started.url}; its log is {started.audit_log}", more, as_json)
 
@@ -99,7 +99,7 @@ def token_add(
         Role, typer.Option(help="read: lists and results; run: also runs; settings: also changes of servers")
     ] = Role.READ,
     days: Annotated[float, typer.Option(help="days until it expires")] = DEFAULT_DAYS,
-    state: State = None,
+    state: _State = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a token and print it, once; only its hash is kept."""
@@ -107,7 +107,7 @@ def token_add(
     show.answer(as_json, {"name": name, "role": role.value, "token": token}, token)
 
 
-def token_list(state: State = None, as_json: AsJson = False) -> None:
+def token_list(state: _State = None, as_json: AsJson = False) -> None:
     """List the tokens: name, role, expiry."""
     rows = [
         {"name": one.name, "role": one.role.value, "expires": f"{one.expires:%Y-%m-%d %H:%M} UTC"}
@@ -117,7 +117,7 @@ def token_list(state: State = None, as_json: AsJson = False) -> None:
 
 
 def token_remove(
-    name: Annotated[str, typer.Argument(help="the token's name")], state: State = None, as_json: AsJson = False
+    name: Annotated[str, typer.Argument(help="the token's name")], state: _State = None, as_json: AsJson = False
 ) -> None:
     """Remove a token; it is invalid at once."""
     _tokens(state).remove(name)

@@ -31,7 +31,7 @@ from hdbkit.execution.load_hosts import NotedHost, ends, folder_of, write_hosts
 from hdbkit.execution.supervisor import main as supervise
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.host_clock import Exchange, estimate
+from hdbkit.results.host_clock import Exchange, estimate_clock
 from hdbkit.workloads import workload
 
 LOGINS_PER_S: Final = 500.0
@@ -215,7 +215,7 @@ class ClusterLoad:
             exchange = Exchange(sent[host.noted.number], answer["received_ns"], answer["answered_ns"], returned_ns)
             host.exchanges.append(exchange)
             if len(host.exchanges) >= _LOOKS_OF_ESTIMATE:
-                host.noted.add(noted(estimate(host.exchanges)))
+                host.noted.add(noted(estimate_clock(host.exchanges)))
                 host.exchanges, is_new = [], True
         if is_new:
             self._write()

@@ -18,23 +18,23 @@ from hdbkit.cluster.host import LoadHost, digest_of
 from hdbkit.execution.control import ClientState
 from hdbkit.execution.load_generator import Ending
 from hdbkit.execution.load_hosts import NotedHost, folder_of
-from hdbkit.results.host_clock import Estimate, Exchange, estimate
+from hdbkit.results.host_clock import ClockEstimate, Exchange, estimate_clock
 
 _EXCHANGES: Final = 24
 _ANSWER_S: Final = 3.0
 
 
-def read_clocks(connection: Connection, actors: Mapping[int, Any]) -> dict[int, Estimate]:
+def read_clocks(connection: Connection, actors: Mapping[int, Any]) -> dict[int, ClockEstimate]:
     """An estimate of the clock of each host that answers. They are asked in turn, so that none delays another."""
-    found: dict[int, Estimate] = {}
+    found: dict[int, ClockEstimate] = {}
     for number, actor in actors.items():
         answers = connection.all({number: partial(_burst, actor)}, _ANSWER_S)
         if exchanges := answers.get(number):
-            found[number] = estimate(exchanges)
+            found[number] = estimate_clock(exchanges)
     return found
 
 
-def noted(one: Estimate) -> tuple[int, float, float]:
+def noted(one: ClockEstimate) -> tuple[int, float, float]:
     """An estimate as it is kept beside the spools."""
     return one.at_ns, one.offset_ns, one.uncertainty_ns
 

@@ -32,7 +32,7 @@ from hdbkit.config import Target, WorkloadSpec
 from hdbkit.config.cluster import Cluster
 from hdbkit.errors import BuildFailed, HdbkitError, InputError
 from hdbkit.loading.data_files import DataFiles
-from hdbkit.loading.loaders import STOPPED, Hosts, Job, Loaders, LoadPart, Sent
+from hdbkit.loading.loaders import STOPPED, Hosts, Loaders, LoadJob, LoadPart, Sent
 from hdbkit.plan import random_letters
 
 HEARTBEAT_TIMEOUT_S: Final = 15.0
@@ -227,7 +227,7 @@ class ClusterLoaders:
 
     def do(
         self,
-        jobs: Iterable[Job],
+        jobs: Iterable[LoadJob],
         on_sent: Callable[[Sent], None] = lambda _: None,
         meanwhile: Callable[[], None] = lambda: None,
     ) -> None:

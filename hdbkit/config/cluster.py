@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +10,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from hdbkit.config.hosts import is_loopback
-from hdbkit.config.model import Written
+from hdbkit.config.written import Written
 from hdbkit.errors import InputError
 from hdbkit.files import read_text
 
@@ -106,7 +105,9 @@ def security_of(cluster: Cluster) -> Any:
     """
     if not cluster.needs_tls:
         return None
-    security = importlib.import_module("distributed").Security()
+    from distributed import Security  # dask takes half a second to import
+
+    security = Security()  # type: ignore[no-untyped-call]
     files = {name: getattr(security, name) for name in ("tls_ca_file", "tls_client_cert", "tls_client_key")}
     if missing := [name for name, path in files.items() if not path]:
         raise ValueError(

@@ -16,8 +16,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Self
 
-from hdbkit.config.model import Written
 from hdbkit.config.quantities import UNITS, Dimension, Quantity, quantity
+from hdbkit.config.written import Written
 
 Value = Quantity | str | bool
 """A quantity, a text such as ``lz4`` or ``on``, or the result of a condition."""

@@ -12,8 +12,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Self
 
-from hdbkit.config.model import Written
 from hdbkit.config.problems import did_you_mean
+from hdbkit.config.written import Written
 from hdbkit.text import exact_number
 
 _NUMBER = r"[0-9]{1,6}(?:\.[0-9]{1,3})?"
@@ -56,7 +56,7 @@ class Form:
     count: Need = Need.NO
 
 
-FORMS: dict[tuple[str, str], Form] = {
+FAULT_FORMS: dict[tuple[str, str], Form] = {
     ("kill", Thing.SERVER): Form(Need.MAY),
     ("stop", Thing.SERVER): Form(Need.MUST),
     ("restart", Thing.SERVER): Form(),
@@ -92,11 +92,11 @@ class Fault:
         given, words = _shown(text), " ".join(text.split()).lower()
         found = _SENTENCE.fullmatch(words) if text.isascii() else None
         key = (found["action"], found["thing"]) if found else _likely(words)
-        if key not in FORMS:
-            heads = [f"{action} {thing}" for action, thing in FORMS]
-            known = "; ".join(_example(*one) for one in FORMS)
+        if key not in FAULT_FORMS:
+            heads = [f"{action} {thing}" for action, thing in FAULT_FORMS]
+            known = "; ".join(_example(*one) for one in FAULT_FORMS)
             raise ValueError(f"'{given}' is not a fault.{did_you_mean(' '.join(key), heads)} Known: {known}")
-        form, example = FORMS[key], _example(*key)
+        form, example = FAULT_FORMS[key], _example(*key)
         if found is None:
             raise ValueError(f"'{given}' must read like '{example}'")
         for part, need in (("length", form.length), ("delay", form.delay), ("count", form.count)):
@@ -173,7 +173,7 @@ def _shown(text: str) -> str:
 
 
 def _example(action: str, thing: str) -> str:
-    form = FORMS[action, thing]
+    form = FAULT_FORMS[action, thing]
     words = f"{action} {thing} at 30 s"
     words += {Need.NO: "", Need.MAY: " [for 5 s]", Need.MUST: " for 5 s"}[form.length]
     words += " by 50 ms" if form.delay is Need.MUST else ""

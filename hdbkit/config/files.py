@@ -1,8 +1,7 @@
-"""YAML and JSON files with line numbers, for error messages; configuration files of servers."""
+"""YAML and JSON files with line numbers, for error messages."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,24 +13,13 @@ from pydantic import BaseModel, ValidationError
 from hdbkit.config.problems import location, problems_of
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.files import is_utf8, read_text
-from hdbkit.yaml_nodes import MAX_DEPTH, compose
+from hdbkit.yaml_nodes import MAX_NESTING, compose
 
 Lines = dict[tuple[str | int, ...], int]
 Model = TypeVar("Model", bound=BaseModel)
 _MAX_VALUES = 100_000
 _NUMBERS = {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"}
 _MERGE = "tag:yaml.org,2002:merge"
-_LINE = re.compile(
-    r"(!?[\w.-]++)(?=[=\s#;]|$)\s*+(=?+)\s*+('(?:[^'\\]|''|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"|[^#;'\"]*+)\s*+(?:[#;].*)?",
-    re.ASCII,
-)
-_GROUP = re.compile(r"\[\s*([\w.-]+)\s*\]")
-_OF_SERVERS = re.compile(r"(client-)?server|\w+[db](-[\d.]+)?")
-"""A server's groups have the name of its program, which ends in d, or of the product; clients' end otherwise."""
-_ELSEWHERE = re.compile(r"!?include\w*")
-_NOT_READ = "another file is not read; copy its lines into this one"
-_NO_SETTING = "is not a setting, such as name = value"
-_ESCAPED = re.compile(r"\\(.)|''")
 
 
 def read_yaml(path: Path) -> tuple[Any, Lines]:
@@ -90,8 +78,8 @@ class _Reader:
     def content(self, node: yaml.Node, at: tuple[str | int, ...], depth: int) -> Any:
         """The plain value of ``node``; raises ``ValueError`` for aliases that are recursive or grow without limit."""
         self._values += 1
-        if depth > MAX_DEPTH or self._values > _MAX_VALUES:
-            raise ValueError(f"it has more than {_MAX_VALUES} values, or is nested more than {MAX_DEPTH} deep")
+        if depth > MAX_NESTING or self._values > _MAX_VALUES:
+            raise ValueError(f"it has more than {_MAX_VALUES} values, or is nested more than {MAX_NESTING} deep")
         self.lines.setdefault(at, _line(node))
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, at, depth)
@@ -188,46 +176,3 @@ class Origin:
         """``found`` (location and message) as one error; ``otherwise`` is the source if there is no file."""
         problems = [Problem(location(at), what, self.line(at)) for at, what in found]
         return ConfigErrors(self.source or otherwise, problems)
-
-
-# Settings of a server as its own configuration files have them: ``postgresql.conf``, ``my.cnf``, ``redis.conf``.
-#
-# A line is ``name = value`` or ``name value``. A file with groups, such as ``[mysqld]``, is an option file of MariaDB
-# or MySQL: the groups that their servers read count, and a dash in a name is an underscore.
-
-
-def settings_of_file(path: Path) -> dict[str, str]:
-    """The settings of a server's configuration file, by name; the last line of a name counts.
-
-    Raises:
-        InputError: it cannot be read.
-        ConfigErrors: a line is not a setting, or includes another file.
-    """
-    try:
-        lines = [line.strip() for line in read_text(path).split("\n")]
-    except ValueError as error:
-        raise InputError(str(error)) from None
-    found: dict[str, str] = {}
-    problems, of_options, counts = [], any(map(_GROUP.fullmatch, lines)), True
-    for number, line in enumerate(lines, 1):
-        if group := _GROUP.fullmatch(line):
-            counts = bool(_OF_SERVERS.fullmatch(group[1]))
-        elif line.startswith("!") or (counts and line and line[0] not in "#;"):
-            one = _LINE.fullmatch(line)
-            if one is None or _ELSEWHERE.fullmatch(one[1]):
-                problems.append(Problem(line[:60], _NO_SETTING if one is None else _NOT_READ, number))
-            else:
-                name = one[1].replace("-", "_").removeprefix("loose_") if of_options else one[1]
-                found[name] = _plain(one[3].rstrip()) if one[2] or one[3] else "on"
-    if problems:
-        raise ConfigErrors(str(path), problems)
-    if not found:
-        raise InputError(f"{path} has no setting of a server")
-    return found
-
-
-def _plain(value: str) -> str:
-    """A value without its quotes."""
-    if value[:1] not in ("'", '"'):
-        return value
-    return _ESCAPED.sub(lambda one: one[1] or "'", value[1:-1])

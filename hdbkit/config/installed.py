@@ -34,7 +34,7 @@ def storage_fields() -> Mapping[str, Any]:
 
 
 @cache
-def kind_of(name: str) -> tuple[str, Mapping[str, str]]:
+def kind_and_problem(name: str) -> tuple[str, Mapping[str, str]]:
     """The kind of database that goes by this name, as in ``rediss://``, and the options that the name stands for.
 
     Another name is taken for a kind.

@@ -14,10 +14,10 @@ from pydantic import Field
 
 from hdbkit.config.model import ConfigModel
 
-Numbers = TypeVar("Numbers", float, Any)
+_Numbers = TypeVar("_Numbers", float, Any)
 
 
-MAX_NAME = 40
+_MAX_NAME = 40
 _GEOMETRIC_MEAN = "geometric mean"
 
 
@@ -48,7 +48,7 @@ class Metric(ConfigModel):
 
     name: str = Field(
         min_length=1,
-        max_length=MAX_NAME,
+        max_length=_MAX_NAME,
         examples=["orders/s"],
         description="short name, for axes and column headings",
     )
@@ -90,7 +90,7 @@ class Metric(ConfigModel):
 
     def of_operation(self, operation: str) -> Metric:
         """The mean time of one operation, in s: its part in a mean over operations, or its service time."""
-        changes = {"name": operation[:MAX_NAME], "title": f"mean time of {operation}", "operations": (operation,)}
+        changes = {"name": operation[:_MAX_NAME], "title": f"mean time of {operation}", "operations": (operation,)}
         time = {} if self.by_operation else {"unit": "s", "measure": Measure.GEOMETRIC_MEAN, "counter": None}
         return self.model_copy(update=changes | time)
 
@@ -102,7 +102,7 @@ class Metric(ConfigModel):
         missing = [name for name in every if name not in operations]
         listed = f"without {', '.join(missing)}" if len(missing) < len(operations) else ", ".join(operations)
         name = f"{_GEOMETRIC_MEAN} ({listed})"
-        short = name if len(name) <= MAX_NAME else f"{_GEOMETRIC_MEAN} ({len(operations)} of {len(every)})"
+        short = name if len(name) <= _MAX_NAME else f"{_GEOMETRIC_MEAN} ({len(operations)} of {len(every)})"
         title = f"{self.title.partition(' (')[0]} ({listed})"
         return self.model_copy(update={"name": short, "title": title, "operations": tuple(operations)})
 
@@ -111,14 +111,14 @@ class Metric(ConfigModel):
         described = {"name", "title", "counter"}
         return self.model_dump(exclude=described) == other.model_dump(exclude=described)
 
-    def score(self, value: Numbers) -> Numbers:
+    def score(self, value: _Numbers) -> _Numbers:
         """Convert a value so that higher is better; the ratio of two scores is how many times better one is."""
-        reciprocal: Numbers = 1 / value
+        reciprocal: _Numbers = 1 / value
         return value if self.better is Better.HIGHER else reciprocal
 
-    def from_score(self, score: Numbers) -> Numbers:
+    def from_score(self, score: _Numbers) -> _Numbers:
         """The inverse of :meth:`score`."""
-        value: Numbers = self.score(score)
+        value: _Numbers = self.score(score)
         return value
 
     def number(self, value: float) -> str:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
-from hdbkit.config.model import Written
 from hdbkit.config.problems import did_you_mean
+from hdbkit.config.written import Written
 
-OTHERS = "others"
+OTHER_OPERATIONS = "others"
 """In place of the operations that are not named."""
 
 
@@ -33,7 +33,7 @@ _EXAMPLES = "'round_robin', or 'payment: last; others: random'"
 
 @dataclass(frozen=True)
 class Routing(Written):
-    """The policy by operation; ``OTHERS`` is for those that are not named.
+    """The policy by operation; ``OTHER_OPERATIONS`` is for those that are not named.
 
     Example:
         >>> str(Routing.read({"payment": "last", "others": "random"}))
@@ -46,7 +46,7 @@ class Routing(Written):
     def parse(cls, text: str) -> Self:
         """Read one policy for all operations, or pairs separated by semicolons. Raises ``ValueError``."""
         if text.strip() and ":" not in text:
-            return cls.read({OTHERS: text})
+            return cls.read({OTHER_OPERATIONS: text})
         return cls.read(dict(_pair(one) for one in text.split(";") if one.strip()))
 
     @classmethod

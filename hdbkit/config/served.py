@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Collection, Mapping
 
-VARIABLE = "HDBKIT_SERVED"
+SERVED_VARIABLE = "HDBKIT_SERVED"
 _CLUSTERS, _TEXTS = "clusters", "text_settings"
 _OPTION = re.compile(
     r"service|driver|gssdelegation|init.*|.*(file|path|dir|lib)|ssl_?(key|cert|ca|rootcert|crl.*)|.*default_group",
@@ -20,9 +20,9 @@ _OPTION = re.compile(
 """Options of drivers that name files, or what is in them, or hand on what the account may do elsewhere."""
 
 
-def environment(clusters: Collection[str], text_settings: Collection[str] = ()) -> dict[str, str]:
+def served_environment(clusters: Collection[str], text_settings: Collection[str] = ()) -> dict[str, str]:
     """The variable for a process that works for a service."""
-    return {VARIABLE: json.dumps({_CLUSTERS: sorted(clusters), _TEXTS: sorted(text_settings)})}
+    return {SERVED_VARIABLE: json.dumps({_CLUSTERS: sorted(clusters), _TEXTS: sorted(text_settings)})}
 
 
 def served_clusters() -> frozenset[str] | None:
@@ -36,7 +36,7 @@ def served_texts() -> frozenset[str] | None:
 
 
 def _named(what: str) -> frozenset[str] | None:
-    given = os.environ.get(VARIABLE)
+    given = os.environ.get(SERVED_VARIABLE)
     return None if given is None else frozenset(json.loads(given)[what])
 
 

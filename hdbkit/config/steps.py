@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from hdbkit.config.model import Written
+from hdbkit.config.written import Written
 
 _NUMBER = r"[0-9]{1,7}(?:\.[0-9]{1,6})?"
 _PHRASE = re.compile(
@@ -29,7 +29,7 @@ _MAX_STEPS = 200
 
 
 @dataclass(frozen=True)
-class Piece:
+class _Piece:
     """A part of a step in which the level changes evenly."""
 
     duration_s: float
@@ -38,13 +38,13 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Step(Written):
+class RateStep(Written):
     """One step: a constant level, a linear ramp, or a sine that begins at its first level.
 
     ``is_rate``: the level is a rate (operations per second), else a number of users. ``period_s``: 0 without a sine.
 
     Example:
-        >>> Step.parse("60 s from 100 to 500/s").last
+        >>> RateStep.parse("60 s from 100 to 500/s").last
         500.0
     """
 
@@ -79,15 +79,15 @@ class Step(Written):
         return self.text
 
     @property
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[_Piece]:
         """Its parts; a sine is drawn with 32 of each period."""
         if not self.period_s:
-            yield Piece(self.duration_s, self.first, self.last)
+            yield _Piece(self.duration_s, self.first, self.last)
             return
         piece_s, at_s = self.period_s / _PIECES_OF_PERIOD, 0.0
         for number in range(1, math.ceil(self.duration_s / piece_s - 1e-9) + 1):
             until_s = min(number * piece_s, self.duration_s)
-            yield Piece(until_s - at_s, self._sine(at_s), self._sine(until_s))
+            yield _Piece(until_s - at_s, self._sine(at_s), self._sine(until_s))
             at_s = until_s
 
     def _sine(self, at_s: float) -> float:
@@ -104,7 +104,7 @@ class Steps(Written):
         120.0
     """
 
-    each: tuple[Step, ...]
+    each: tuple[RateStep, ...]
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -113,7 +113,7 @@ class Steps(Written):
         Raises:
             ValueError: one is not a step, there is none, rates and users are mixed, or no user is ever active.
         """
-        found = tuple(Step.parse(one) for one in text.split(";") if one.strip())
+        found = tuple(RateStep.parse(one) for one in text.split(";") if one.strip())
         if not found:
             raise ValueError(f"it has no step; write {_EXAMPLES}, or omit it")
         if len(found) > _MAX_STEPS:
@@ -154,13 +154,13 @@ class Steps(Written):
         area = sum(one.duration_s * (one.first + one.last) / 2 for step in self.each for one in step.pieces)
         return area / self.total_s
 
-    def pieces(self, before_s: float) -> list[Piece]:
+    def pieces(self, before_s: float) -> list[_Piece]:
         """The pieces of a run: what is before the window, at the level of its beginning, and all steps."""
-        before = Piece(before_s, self.each[0].first, self.each[0].first)
+        before = _Piece(before_s, self.each[0].first, self.each[0].first)
         return [before, *(piece for step in self.each for piece in step.pieces)]
 
 
-def active_s(pieces: Sequence[Piece], index: int) -> list[tuple[float, float]]:
+def active_s(pieces: Sequence[_Piece], index: int) -> list[tuple[float, float]]:
     """From when until when a user is active, in seconds since the run's start; the last one may be without end.
 
     A level between two whole numbers is rounded: user 0 is active from a level of 0.5 on.

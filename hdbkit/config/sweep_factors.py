@@ -26,12 +26,12 @@ from pydantic.json_schema import JsonSchemaValue
 
 from hdbkit.config.expressions import Condition
 from hdbkit.config.installed import storage_fields
-from hdbkit.config.model import Written
 from hdbkit.config.problems import did_you_mean, problems_of
 from hdbkit.config.quantities import Dimension, quantity
 from hdbkit.config.specs import load_fields, load_from, spec_fields, spec_from
 from hdbkit.config.sweep_values import VALUES_SCHEMA, Formula, is_one, names_of, setting_text, value_text, value_texts
 from hdbkit.config.workload_spec import WorkloadSpec, identifies_schema
+from hdbkit.config.written import Written
 from hdbkit.errors import ConfigErrors
 from hdbkit.text import exact_number
 
@@ -43,7 +43,7 @@ _NO_FACTORS = {
 _NONE = "none"
 OF_TARGET = "target."
 _TARGET_OPTION = re.compile(r"target\.\w{1,40}")
-HOST_FACTS = ("ram", "cpus")
+_HOST_FACTS = ("ram", "cpus")
 """Facts of the database's host that hdbkit can determine itself."""
 
 
@@ -193,7 +193,7 @@ def _factors(written: object, info: ValidationInfo) -> object:
 
 def _facts_only(texts: tuple[str, ...], info: ValidationInfo) -> None:
     """Raise ``ValueError`` for a formula with names that are not facts."""
-    known = {*HOST_FACTS, *info.data.get("facts", {})}
+    known = {*_HOST_FACTS, *info.data.get("facts", {})}
     for name in sorted(names_of(texts) - known):
         raise ValueError(
             f"'{name}' is not a fact (known: {', '.join(sorted(known))}); add it to facts, or write a constraint"
@@ -214,7 +214,7 @@ def _facts(facts: dict[str, str]) -> dict[str, str]:
 def _constraint(condition: Condition, info: ValidationInfo) -> Condition:
     if not {"settings", "factors", "facts"} <= info.data.keys():
         return condition  # reported with their own errors
-    known = {*info.data["settings"], *info.data["factors"], *info.data["facts"], *HOST_FACTS}
+    known = {*info.data["settings"], *info.data["factors"], *info.data["facts"], *_HOST_FACTS}
     for name in sorted(condition.names - known):
         raise ValueError(
             f"'{name}' is not a setting, factor or fact of this sweep; add it to settings or to facts."
@@ -230,11 +230,11 @@ class _FactorsSchema:
         return factors_schema()
 
 
-Text = Annotated[str, BeforeValidator(setting_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]
+SettingText = Annotated[str, BeforeValidator(setting_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 """A value as written by users: ``64GB``, 8, on."""
-Facts = Annotated[dict[str, Text], AfterValidator(_facts)]
+Facts = Annotated[dict[str, SettingText], AfterValidator(_facts)]
 ValueText = Annotated[str, PlainValidator(value_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 """The same, or a formula."""
-Values = Annotated[tuple[ValueText, ...], BeforeValidator(_setting_values), WithJsonSchema(VALUES_SCHEMA)]
+FactorValues = Annotated[tuple[ValueText, ...], BeforeValidator(_setting_values), WithJsonSchema(VALUES_SCHEMA)]
 Factors = Annotated[dict[str, tuple[ValueText, ...]], BeforeValidator(_factors), _FactorsSchema()]
 Constraint = Annotated[Condition, AfterValidator(_constraint)]

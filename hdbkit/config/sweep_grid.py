@@ -13,18 +13,18 @@ from hdbkit.errors import InputError
 
 MAX_COMBINATIONS = 100_000
 
-Configuration = dict[str, str]
+_Configuration = dict[str, str]
 
 
 @dataclass
-class Grid:
+class _Grid:
     """The configurations of a sweep; ``dropped`` counts excluded combinations by the first violated constraint."""
 
-    configurations: list[Configuration] = field(default_factory=list)
+    configurations: list[_Configuration] = field(default_factory=list)
     dropped: dict[str, int] = field(default_factory=dict)
 
 
-def grid_of(spec: SweepSpec) -> Grid:
+def grid_from(spec: SweepSpec) -> _Grid:
     """The configurations of a resolved sweep; index 0 is the baseline.
 
     Raises:
@@ -39,7 +39,7 @@ def grid_of(spec: SweepSpec) -> Grid:
             f"configurations x {counts}), more than the maximum of {MAX_COMBINATIONS} configurations; "
             "give fewer values"
         )
-    rules, grid = [_Rule(spec, index) for index in range(len(spec.constraints))], Grid()
+    rules, grid = [_Rule(spec, index) for index in range(len(spec.constraints))], _Grid()
     for configuration in _combinations(spec):
         broken = next((rule for rule in rules if not rule.holds(configuration)), None)
         if broken is None:
@@ -54,7 +54,7 @@ def grid_of(spec: SweepSpec) -> Grid:
     return grid
 
 
-def _combinations(spec: SweepSpec) -> Iterator[Configuration]:
+def _combinations(spec: SweepSpec) -> Iterator[_Configuration]:
     """All combinations; the baseline's value of each setting is first, so the first combination is the baseline."""
     columns = []
     for name, values in spec.grid.items():
@@ -64,7 +64,7 @@ def _combinations(spec: SweepSpec) -> Iterator[Configuration]:
         yield dict(zip(spec.grid, values, strict=True))
 
 
-def _baseline(configuration: Configuration, text: str) -> str:
+def _baseline(configuration: _Configuration, text: str) -> str:
     shown = ", ".join(f"{name}={value}" for name, value in configuration.items())
     return f"the baseline ({shown}) violates '{text}'; change its values under baseline"
 

@@ -18,12 +18,14 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from hdbkit.config.expressions import Value, value_of
-from hdbkit.config.files import At, Origin, read_yaml, settings_of_file, validate
-from hdbkit.config.load import CACHE_STATES, MAX_USERS, Cache, Load
+from hdbkit.config.files import At, Origin, read_yaml, validate
+from hdbkit.config.load import MAX_USERS, Load
 from hdbkit.config.model import ConfigModel
+from hdbkit.config.preparation import Preparation
 from hdbkit.config.problems import did_you_mean
+from hdbkit.config.server_files import settings_of_file
 from hdbkit.config.specs import AnyLoad, AnyWorkload
-from hdbkit.config.sweep_factors import Constraint, Factors, Facts, Text, Values, ValueText
+from hdbkit.config.sweep_factors import Constraint, Factors, FactorValues, Facts, SettingText, ValueText
 from hdbkit.config.sweep_values import Formula, names_of, special_texts
 from hdbkit.errors import ConfigErrors, InputError
 
@@ -33,48 +35,6 @@ _SECRET = re.compile(r"pass(word|wd|phrase)?$|secret|(master|sst_)auth$|filekey$
 _FILE_NAME = r"^[^\x00-\x1f\x7f]{1,255}$"
 FILES = "settings_file"
 """The field, and the name in a configuration, of the files of which each is one value."""
-REST_S = 10.0
-"""The maximum cooldown before each run of a sweep that gives none."""
-
-
-class Reset(StrEnum):
-    """How data is reset before each run."""
-
-    AUTO = "auto"
-    RESTORE = "restore"
-    NONE = "none"
-
-
-class Cooldown(StrEnum):
-    """When the cooldown before a run ends."""
-
-    IDLE = "idle"
-    FIXED = "fixed"
-
-
-class Preparation(ConfigModel):
-    """How a server is brought to the same state before each run of an experiment."""
-
-    reset: Reset = Field(
-        default=Reset.AUTO,
-        description="reset of the data before each run; auto: restore on a private server, else none",
-    )
-    cache: Cache = Field(default=Cache.WARM, description=f"cache before each run; {CACHE_STATES}")
-    cooldown: Cooldown = Field(
-        default=Cooldown.IDLE,
-        description="cooldown before each run; idle: until the hosts are idle, fixed: cooldown_s",
-    )
-    cooldown_s: float | None = Field(
-        default=None,
-        ge=0,
-        le=3600,
-        description="maximum cooldown before each run, in seconds; none: 10 s or the window, whichever is shorter",
-    )
-
-    def before(self, load: Load) -> Preparation:
-        """The same, with the default of the cooldown before a run of this load."""
-        given = min(REST_S, load.duration_s) if self.cooldown_s is None else self.cooldown_s
-        return Preparation(reset=self.reset, cache=self.cache, cooldown=self.cooldown, cooldown_s=given)
 
 
 class Strategy(StrEnum):
@@ -121,14 +81,14 @@ class SweepSpec(Preparation):
     facts: Facts = Field(
         default_factory=dict, description="facts of the database's host for formulas and constraints: {ram: 64GB}"
     )
-    settings: dict[str, Values] = Field(default_factory=dict, description="values of each server setting")
+    settings: dict[str, FactorValues] = Field(default_factory=dict, description="values of each server setting")
     factors: Factors = Field(default_factory=dict, description="values of options of the load and the schema")
-    settings_file: dict[Annotated[str, Field(pattern=_FILE_NAME)], dict[str, Text]] = Field(
+    settings_file: dict[Annotated[str, Field(pattern=_FILE_NAME)], dict[str, SettingText]] = Field(
         default_factory=dict,
         description="settings that change together, by the name of their set; in a file also a list of the "
         "server's configuration files: [tuned.conf, own.conf]",
     )
-    special: dict[str, tuple[Text, ...]] = Field(
+    special: dict[str, tuple[SettingText, ...]] = Field(
         default_factory=dict, description="values that are not sizes, such as -1; constraints ignore them"
     )
     constraints: tuple[Constraint, ...] = Field(

@@ -22,7 +22,7 @@ from hdbkit.config.expressions import Expression, ExpressionError, Value
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.quantities import Dimension, Quantity, quantity, quantity_text
 
-MAX_VALUES = 1000
+_MAX_VALUES = 1000
 _RANGE = re.compile(r"(.+?)\s+to\s+(.+?)\s+(step|factor)\s+(.+)", re.ASCII)
 _KEYS = ("from", "to", "step", "factor", "special")
 _EXAMPLE = "{from: 128MB, to: 4GB, factor: 2}"
@@ -163,8 +163,8 @@ def _steps(text: str, by: str, start: Quantity, stop: Quantity, stride: Quantity
     amounts: list[Fraction] = [start.amount]
     while (following := _next(amounts[-1], by, stride.amount)) <= stop.amount:
         amounts.append(following)
-        if len(amounts) > MAX_VALUES:
-            raise ValueError(f"{text.removeprefix('= ')}: gives more than {MAX_VALUES} values; use larger steps")
+        if len(amounts) > _MAX_VALUES:
+            raise ValueError(f"{text.removeprefix('= ')}: gives more than {_MAX_VALUES} values; use larger steps")
     dimension = stop.dimension if start.amount == 0 else start.dimension
     ends = (start, stop) if by == "factor" else (start, stop, stride)
     written = tuple(one.unit for one in ends if one.amount and dimension is not Dimension.PLAIN)

@@ -17,7 +17,7 @@ from pydantic import Field, SecretStr, ValidationInfo, field_validator
 
 from hdbkit.config.control_spec import ControlSpec
 from hdbkit.config.files import read_yaml, validate
-from hdbkit.config.installed import kind_of
+from hdbkit.config.installed import kind_and_problem
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE, FoundPassword, find_password, one_line
 from hdbkit.config.problems import SECRET, did_you_mean
@@ -145,7 +145,7 @@ class Target(ConfigModel):
         if parts.fragment:
             raise InputError("the target is not a valid URL (it has a part after #); write %23 for # within a name")
         host = _stated_once("host", _host(parts.netloc), options)
-        kind, implied = kind_of(kind)
+        kind, implied = kind_and_problem(kind)
         return cls(
             kind=kind,
             host=host,
@@ -190,7 +190,7 @@ class Target(ConfigModel):
         here = {at[1:]: line for at, line in lines.items() if at[:1] == (name,)}
         content = {**entry, "name": name} if isinstance(entry, dict) else entry
         if isinstance(entry, dict) and isinstance(kind := entry.get("kind"), str):
-            content["kind"], implied = kind_of(kind)
+            content["kind"], implied = kind_and_problem(kind)
             if implied and isinstance(options := entry.get("options", {}), dict):
                 content["options"] = {**options, **implied}
         return validate(content, cls, source=f"target '{name}' of {path}", lines=here)

@@ -67,8 +67,8 @@ from hdbkit.contracts.workloads import Prepared as Prepared
 from hdbkit.contracts.workloads import Route as Route
 from hdbkit.contracts.workloads import Rule as Rule
 from hdbkit.contracts.workloads import Serial as Serial
+from hdbkit.contracts.workloads import ThinkTimes as ThinkTimes
 from hdbkit.contracts.workloads import User as User
 from hdbkit.contracts.workloads import UserPlan as UserPlan
 from hdbkit.contracts.workloads import Violation as Violation
-from hdbkit.contracts.workloads import Waits as Waits
 from hdbkit.contracts.workloads import Workload as Workload

@@ -30,7 +30,7 @@ from hdbkit.readings import (
     Timeout,
     WriteCycle,
 )
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 
 
 class Database(Protocol):

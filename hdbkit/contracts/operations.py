@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from hdbkit.awaiting import ANSWER_S
+from hdbkit.awaiting import ANSWER_LIMIT_S
 from hdbkit.contracts.sessions import Capability
 from hdbkit.readings import SERVER_TOTALS, STATEMENT_TOTALS
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 
 _ANY = re.compile(r"<\w+>")
 
@@ -67,7 +67,7 @@ def declared(operations: Iterable[Operation], name: str) -> Operation | None:
 def answer_limit_s(name: str, own: Mapping[str, Statement]) -> float | None:
     """How long a session's question may take; None for statements of a workload, its ``own``, and for long ones."""
     found = None if name in own else declared(OPERATIONS, name)
-    return None if name in own or (found is not None and found.takes_long) else ANSWER_S
+    return None if name in own or (found is not None and found.takes_long) else ANSWER_LIMIT_S
 
 
 _SQL: Final = frozenset({Capability.SQL})

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, Self
 from hdbkit.awaiting import LOCK_TIMEOUT_MS
 from hdbkit.config import Isolation
 from hdbkit.readings import Pooling
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 
 Row = tuple[Any, ...]
 Arguments = tuple[Any, ...]

@@ -13,9 +13,9 @@ from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.contracts.schemas import Part, PartLoad, Schema
 from hdbkit.contracts.sessions import Access, Capability, Row, Scope, Session, SessionOptions, SqlSession, Table
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 AHEAD = 500
 """Operations that a virtual user draws at once. Users with many sessions draw fewer, which would fill the memory."""
 
@@ -41,7 +41,7 @@ class Route:
     sessions: tuple[Session, ...]
     seed: int | None = None
 
-    def turns(self, each: Sequence[T]) -> Iterator[T]:
+    def turns(self, each: Sequence[_T]) -> Iterator[_T]:
         """Without end, what belongs to the session of the next operation; ``each`` has one element per session."""
         if self.seed is None:
             return itertools.cycle(each)
@@ -67,7 +67,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Waits:
+class ThinkTimes:
     """How long a user keys an operation, and how long it thinks on average about its answer, in seconds."""
 
     keying_s: float = 0.0
@@ -170,7 +170,7 @@ class Workload(Protocol):
     operations: tuple[str, ...]
     reading: frozenset[str]
     """The operations that change nothing in the database."""
-    waits: Mapping[str, Waits] = MappingProxyType({})
+    waits: Mapping[str, ThinkTimes] = MappingProxyType({})
     """Keying and thinking times by operation, for loads with ``keying_and_thinking``; empty if it has none."""
     metric: Metric
     serial: Serial | None = None

@@ -23,8 +23,9 @@ from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import SERVER, Capability, Database, SchemaOptions, Scope, SessionOptions, SqlSession
 from hdbkit.databases._base.database import BaseDatabase, product_named
-from hdbkit.databases._base.dbapi import DbapiDatabase, DbapiSession
-from hdbkit.databases._base.probing import TRIED, save, within
+from hdbkit.databases._base.dbapi import DbapiDatabase
+from hdbkit.databases._base.dbapi_session import DbapiSession
+from hdbkit.databases._base.probing import TRIED, save_lacks, within_server
 from hdbkit.errors import InputError
 from hdbkit.sql import add_schemas
 
@@ -38,11 +39,11 @@ __all__ = [
     "kind_of",
     "kinds",
     "product_named",
-    "save",
+    "save_lacks",
     "schema_option_models",
     "sql_session",
     "unusable",
-    "within",
+    "within_server",
 ]
 
 
@@ -99,7 +100,7 @@ def sql_session(target: Target, scope: Scope = SERVER, options: SessionOptions |
     return cast(SqlSession, engine.connect(target, scope, options))
 
 
-GROUP = "hdbkit.databases"
+ENTRY_POINTS = "hdbkit.databases"
 _SCHEMAS = "schemas"
 
 
@@ -116,7 +117,7 @@ class External:
 def external() -> Mapping[str, External]:
     """The engines of other packages by kind."""
     found: dict[str, External] = {}
-    for one in entry_points(group=GROUP):
+    for one in entry_points(group=ENTRY_POINTS):
         package = one.dist.name if one.dist else one.module
         if one.name in found:
             problem = f"the packages {found[one.name].package} and {package} both have a database '{one.name}'"

@@ -33,7 +33,7 @@ def error_parts(error: Exception) -> tuple[str, int, str]:
     return code, int(number[1]) if number else 0, " ".join(text.removeprefix(f"[{code}] ").split()) or code
 
 
-def quoted(name: str, value: str) -> str:
+def in_braces(name: str, value: str) -> str:
     """A value of the attribute ``name``, in braces where it needs them."""
     if _PLAIN.fullmatch(value) and name.lower() != DRIVER:
         return value

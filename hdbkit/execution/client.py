@@ -29,7 +29,7 @@ from hdbkit.execution.overlap import Waiting, overlap, take_turns
 from hdbkit.execution.pacing import sleep_until
 from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End
-from hdbkit.execution.virtual_user import Shared, VirtualUser
+from hdbkit.execution.virtual_user import SharedParts, VirtualUser
 from hdbkit.execution.waits import numbers_sessions
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
@@ -59,7 +59,7 @@ def client_main(folder: Path, plan: RunPlan, own: ClientPlan, supervisor_pid: in
     die_with_parent(supervisor_pid)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    client = Client(folder, plan, own)
+    client = RunClient(folder, plan, own)
     try:
         client.live()
     except Exception as error:
@@ -71,7 +71,7 @@ def reason_path(spools: Path, client: int) -> Path:
     return spools / f"{client:05d}.reason"
 
 
-class Client:
+class RunClient:
     """A client process: its place on the control page, its spool, its virtual users."""
 
     def __init__(self, folder: Path, plan: RunPlan, own: ClientPlan) -> None:
@@ -116,10 +116,10 @@ class Client:
         with suppress(OSError):  # on a full disk the state reports it
             reason_path(self._spools, self._number).write_text(reason, encoding="utf-8")
 
-    def _shared(self) -> Shared:
+    def _shared(self) -> SharedParts:
         plan, engine, load = self._plan, database(self._plan.target), workload(self._plan.workload)
         in_session = plan.slices is not None and plan.slices.in_session
-        return Shared(
+        return SharedParts(
             plan,
             engine,
             load,

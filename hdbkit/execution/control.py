@@ -10,7 +10,7 @@ import os
 from enum import IntEnum
 from pathlib import Path
 
-from hdbkit.files import opened, private
+from hdbkit.files import opened_file, private
 
 _FIELDS_OF_RUN = 16
 _FIELDS_OF_CLIENT = 2
@@ -53,7 +53,7 @@ class Control:
     """The page, mapped; ``fields`` is a view of 64-bit numbers, indexed by :class:`Field`."""
 
     def __init__(self, path: Path) -> None:
-        fd = opened(path, os.O_RDWR)
+        fd = opened_file(path, os.O_RDWR)
         try:
             self._map = mmap.mmap(fd, 0)
         finally:

@@ -220,7 +220,7 @@ def is_supervised(folder: RunFolder, manifest: Manifest) -> bool:
     return manifest.run_id == folder.run_id and is_alive(manifest.supervisor_pid, folder.run_id)
 
 
-def start(
+def start_run(
     target: Target,
     wanted: WorkloadSpec,
     planned: Planner,
@@ -313,7 +313,7 @@ def execute(plan: RunPlan, root: Path, watch: OnPoll | None = None) -> Manifest:
     begun: list[RunHandle] = []
     with stopping(begun):
         present = partial(_with_workload, plan)
-        return start(plan.target, plan.workload, present, root, begun.append).wait(watch)
+        return start_run(plan.target, plan.workload, present, root, begun.append).wait(watch)
 
 
 def execute_together(plans: Sequence[RunPlan], root: Path, watch: OnPoll | None = None) -> list[Manifest]:
@@ -322,7 +322,7 @@ def execute_together(plans: Sequence[RunPlan], root: Path, watch: OnPoll | None 
     with stopping(begun):
         try:
             for plan in plans:
-                start(plan.target, plan.workload, partial(_with_workload, plan), root, begun.append)
+                start_run(plan.target, plan.workload, partial(_with_workload, plan), root, begun.append)
         except Exception:  # none goes on alone
             for handle in begun:
                 handle.stop(at_once=True)

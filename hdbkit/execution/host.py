@@ -19,7 +19,7 @@ from hdbkit.control_groups import cpu_s as cgroup_cpu_s
 from hdbkit.control_groups import limits, own_cgroup, throttled_s
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, TransactionError
-from hdbkit.execution.host_counters import LOOPBACK, Figure, HostReader
+from hdbkit.execution.host_counters import LOOPBACK_INTERFACE, Figure, HostReader
 from hdbkit.processes import boot_id
 from hdbkit.readings import HostLoad
 from hdbkit.results import columns
@@ -39,7 +39,7 @@ _ATTEMPTS, _AGAIN_S = 10, 0.001
 """How often a sum over processes is taken that one of them leaves meanwhile."""
 
 
-def facts(pid: int | None = None) -> dict[str, Any]:
+def this_host_facts(pid: int | None = None) -> dict[str, Any]:
     """The facts of this host that a reader needs to assess a result; cores and memory as a process may use them."""
     usable = limits(pid)
     return {
@@ -86,9 +86,9 @@ def server_facts(target: Target) -> dict[str, Any]:
     engine = database(target)
     try:
         with closing(engine.connect(target)) as session:
-            return facts(engine.server_process(session))
+            return this_host_facts(engine.server_process(session))
     except (HdbkitError, TransactionError):
-        return facts()  # as this process may use them
+        return this_host_facts()  # as this process may use them
 
 
 def kernel_limits(daemon: str) -> dict[str, list[int]]:
@@ -161,7 +161,7 @@ class HostSamples:
             row[name] = row[name] + value if device and name in row else value
         for part, modes in _PARTS.items():
             row[part] = sum(row.get(f"cpu_{mode}_s", math.nan) for mode in modes)
-        devices = [one for one in found if one[1] not in ("", LOOPBACK)]
+        devices = [one for one in found if one[1] not in ("", LOOPBACK_INTERFACE)]
         return {**{name: row[name] for name in columns.HOST if name in row}, DEVICES: devices}
 
 

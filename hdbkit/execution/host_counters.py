@@ -21,7 +21,7 @@ import psutil
 Figure = tuple[str, str, float | list[float]]
 """Name with unit, device (disk, network interface, memory node; empty: the whole host), value; of cores a list."""
 
-LOOPBACK = "lo"
+LOOPBACK_INTERFACE = "lo"
 """The network interface that no network is behind."""
 _CPU = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 _RESTING = ("idle", "iowait")

@@ -22,7 +22,7 @@ from hdbkit.execution.control import ClientState, Control
 from hdbkit.execution.host import process_cpu_s
 from hdbkit.execution.live_schedule import LiveSchedule, ScheduleTick
 from hdbkit.execution.live_sums import LiveTail, Sums
-from hdbkit.files import opened, read_bytes
+from hdbkit.files import opened_file, read_bytes
 from hdbkit.results.columns import ERROR_LINES, HOST_LINES, SESSION_LINES, WAIT_LINES, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
@@ -104,7 +104,7 @@ class LiveWaits:
 
     def _lines(self) -> list[dict[str, Any]]:
         """The samples that were added since the last call; the first one only finds the end of the file."""
-        with suppress(OSError, ValueError), os.fdopen(opened(self._spools / WAIT_LINES.name), "rb") as file:
+        with suppress(OSError, ValueError), os.fdopen(opened_file(self._spools / WAIT_LINES.name), "rb") as file:
             file.seek(0, os.SEEK_END) if self._offset is None else file.seek(self._offset)
             whole = file.read().rpartition(b"\n")[0]
             self._offset = file.tell() if self._offset is None else self._offset + len(whole)
@@ -284,7 +284,7 @@ def _users_of(clients: Sequence[int], load: Load) -> int:
 def _server_cpu_cores(samples: Path) -> float:
     """CPU of the server from the last two samples of the host."""
     with suppress(OSError, ValueError, KeyError):
-        with os.fdopen(opened(samples), "rb") as file:
+        with os.fdopen(opened_file(samples), "rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _SAMPLES_BYTES))
             before, after = (json.loads(line) for line in file.read().splitlines()[-2:])

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from hdbkit.files import JsonLines, opened
+from hdbkit.files import JsonLines, opened_file
 from hdbkit.results.columns import Outcome
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.spool import Records
@@ -123,7 +123,7 @@ class LiveTail:
 
     def _new_lines(self) -> list[dict[str, Any]]:
         found = []
-        with suppress(FileNotFoundError), os.fdopen(opened(self._path), "rb") as file:
+        with suppress(FileNotFoundError), os.fdopen(opened_file(self._path), "rb") as file:
             file.seek(self._offset)
             for raw in file:
                 if not raw.endswith(b"\n"):

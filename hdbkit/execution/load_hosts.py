@@ -22,8 +22,8 @@ from hdbkit.errors import DamagedResult
 from hdbkit.files import read_bytes, replace_file
 from hdbkit.results import columns
 from hdbkit.results.columns import Source
-from hdbkit.results.host_clock import Estimate, HostClock, reliable
-from hdbkit.results.manifest import LoadHost
+from hdbkit.results.host_clock import ClockEstimate, HostClock, reliable
+from hdbkit.results.manifest import LoadHostLine
 from hdbkit.results.spool import SpoolReader
 from hdbkit.results.writer import read_lines
 from hdbkit.text import many
@@ -67,7 +67,7 @@ class NotedHost(BaseModel):
         """Its clock, as far as it is known."""
         if not self.has_own_clock:
             return HostClock()
-        return HostClock(reliable([Estimate(*one) for one in self.estimates]))
+        return HostClock(reliable([ClockEstimate(*one) for one in self.estimates]))
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def missing(spools: Path) -> list[NotedHost]:
     return [one for one in noted_hosts(spools) if not one.is_complete]
 
 
-def lost(hosts: Sequence[LoadHost], run_id: str) -> list[str]:
+def lost(hosts: Sequence[LoadHostLine], run_id: str) -> list[str]:
     """A warning about load hosts whose files were not collected; none if there are none."""
     left = [one for one in hosts if not one.is_complete]
     if not left:
@@ -137,14 +137,14 @@ def lines_of(files: Iterable[ClientFiles], source: Source, start_ns: int) -> Ite
                 yield line | more | {column: round((t_ns - start_ns) / 1000) for column, t_ns in at_ns.items()}
 
 
-def described(spools: Path, start_ns: int) -> list[LoadHost]:
+def described(spools: Path, start_ns: int) -> list[LoadHostLine]:
     """The load hosts for the manifest."""
     found = []
     for one in noted_hosts(spools):
         clock, first_ns = one.clock, _first_ns(spools, one)
         cut_off_s = [((until_ns or from_ns) - from_ns) / 1e9 for from_ns, until_ns in one.cut_offs]
         found.append(
-            LoadHost(
+            LoadHostLine(
                 number=one.number,
                 name=one.name,
                 cores=one.cores,

@@ -25,7 +25,7 @@ from hdbkit.errors import RolledBackByDesign, TransactionError
 from hdbkit.execution.control import NEVER_NS
 from hdbkit.execution.failures import Settled
 from hdbkit.execution.pacing import sleep_until
-from hdbkit.execution.user import BY_DESIGN, COMMITTED, STOP_AT_NS, End
+from hdbkit.execution.user import COMMITTED, ROLLED_BACK_BY_DESIGN, STOP_AT_NS, End
 from hdbkit.execution.virtual_user import VirtualUser
 
 
@@ -223,7 +223,7 @@ class OverlappingSeat(Seat):
                 return None
             end_ns = time.monotonic_ns()
         except RolledBackByDesign:
-            return self._settle(prepared, Settled(BY_DESIGN, self._retries, 0))
+            return self._settle(prepared, Settled(ROLLED_BACK_BY_DESIGN, self._retries, 0))
         except TransactionError as error:
             return self._failed(prepared, error)
         self._record(prepared, raw, COMMITTED, self._retries, 0, end_ns)

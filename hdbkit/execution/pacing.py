@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from hdbkit.arrivals import Times
 from hdbkit.config import Load
-from hdbkit.contracts import Prepared, Waits
+from hdbkit.contracts import Prepared, ThinkTimes
 from hdbkit.execution.control import NEVER_NS, Field
 
 _MAX_SLEEP_S = 0.1
@@ -76,7 +76,7 @@ class Pacer(Timetable):
         start_ns: when the user starts.
     """
 
-    def __init__(self, waits: Sequence[Waits], load: Load, seed: int, fields: memoryview, start_ns: int) -> None:
+    def __init__(self, waits: Sequence[ThinkTimes], load: Load, seed: int, fields: memoryview, start_ns: int) -> None:
         self._keying_ns = [round(one.keying_s * load.keying_scale * 1e9) for one in waits]
         self._thinking_ns = [one.thinking_s * load.thinking_scale * 1e9 for one in waits]
         self._draw = random.Random(f"thinking {seed}").expovariate

@@ -303,10 +303,10 @@ def _slow_plans(at: _Examined) -> Diagnoses:
 def _faults(at: _Examined) -> None:
     """That they can be caused."""
     if at.plan.load.faults:
-        from hdbkit.faults.actions import check
+        from hdbkit.faults.actions import check_faults
 
         with _disturbed_session(at) as session:
-            check(at.target, at.plan.load.faults, len(at.plan.load.clients), session, at.results)
+            check_faults(at.target, at.plan.load.faults, len(at.plan.load.clients), session, at.results)
 
 
 _OF_LOADS: Final[_Questions] = {

@@ -21,7 +21,8 @@ from hdbkit.execution.waits import sampled
 from hdbkit.plan import RunPlan
 from hdbkit.readings import PoolMode
 from hdbkit.results.kept import EarlierPlan, QueryPlan
-from hdbkit.sql import SERVER_STATEMENTS, Statement, statements
+from hdbkit.sql import SERVER_STATEMENTS, statements
+from hdbkit.statement import Statement
 from hdbkit.workloads import workload
 
 _AS_TEXT, _FOR_PROGRAMS, _GENERIC = "explain_text", "explain_json", "explain_generic"
@@ -47,10 +48,10 @@ def plans_of(plan: RunPlan) -> dict[str, QueryPlan]:
     options = replace(session_options(plan), slow_plans_ms=0)
     if Capability.LOCK_TIMEOUT in engine.capabilities:
         options = replace(options, lock_timeout_ms=_LOCK_TIMEOUT_MS)
-    return explained(engine, plan.target, work.scope(engine.dialects), options, examples)
+    return explained_query(engine, plan.target, work.scope(engine.dialects), options, examples)
 
 
-def explained(
+def explained_query(
     engine: Database, target: Target, scope: Scope, options: SessionOptions, calls: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, QueryPlan]:
     """The plans of statements of ``scope``, each with its arguments; the last column of a row is a line.

@@ -29,7 +29,7 @@ from hdbkit.contracts import (
     Setting,
     Workload,
 )
-from hdbkit.control_groups import Limits, limits
+from hdbkit.control_groups import GroupLimits, limits
 from hdbkit.errors import NoAccess, SchemaProblem
 from hdbkit.execution.diagnosis import Diagnoses, Diagnosis, Examined, State, answers
 from hdbkit.execution.idle_sessions import idle_timeout, too_idle
@@ -379,7 +379,7 @@ def statistics(schema: Schema, load: Load) -> Diagnoses:
         yield Diagnosis("statistics", State.WARNING, text)
 
 
-def _quota(subject: str, usable: Limits, who: str) -> Diagnoses:
+def _quota(subject: str, usable: GroupLimits, who: str) -> Diagnoses:
     """That a CPU quota, as of a container or a service, will pause processes."""
     if usable.quota is not None:
         text = f"{who} are paused" if who == "clients" else f"{who} is paused"
@@ -389,7 +389,7 @@ def _quota(subject: str, usable: Limits, who: str) -> Diagnoses:
 
 def _hosts(target: Target) -> Diagnoses:
     """This host, on which the clients run, and the server's, if its agent reports it."""
-    whole, usable = Limits(os.cpu_count() or 1, psutil.virtual_memory().total, None), limits()
+    whole, usable = GroupLimits(os.cpu_count() or 1, psutil.virtual_memory().total, None), limits()
     load = os.getloadavg()[0]
     state = State.OK if load <= BUSY_SHARE * whole.cores else State.WARNING
     cores = many(usable.cores, "core") + (f" of {whole.cores}" if usable.cores < whole.cores else "")

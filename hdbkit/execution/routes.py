@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 
 from hdbkit.config import Load, Target
 from hdbkit.config.problems import did_you_mean
-from hdbkit.config.routing import OTHERS, Policy
+from hdbkit.config.routing import OTHER_OPERATIONS, Policy
 from hdbkit.contracts import Database, Route, Session, UserPlan, Workload
 from hdbkit.errors import InputError
 
@@ -19,7 +19,7 @@ def policies_of(load: Load, work: Workload) -> dict[str, Policy]:
     if load.replica_reads:
         return dict.fromkeys(work.reading, Policy.REPLICA)
     named = load.routing.policies if load.routing else {}
-    others = named.get(OTHERS, Policy.FIRST)
+    others = named.get(OTHER_OPERATIONS, Policy.FIRST)
     policies = {name: named.get(name, others) for name in work.operations}
     return {name: policy for name, policy in policies.items() if policy is not Policy.FIRST}
 
@@ -59,9 +59,10 @@ def check_routes(engine: Database, target: Target, load: Load, work: Workload) -
     """Raise ``InputError`` if an operation is unknown or has no address, or ``CannotConnect`` if one is not there."""
     named = load.routing.policies if load.routing else {}
     for name in named:
-        if name not in (*work.operations, OTHERS):
+        if name not in (*work.operations, OTHER_OPERATIONS):
             raise InputError(
-                f"routing: {work.title} has no {work.noun} '{name}'; name {', '.join(work.operations)}, or {OTHERS}."
+                f"routing: {work.title} has no {work.noun} '{name}'; "
+                f"name {', '.join(work.operations)}, or {OTHER_OPERATIONS}."
                 f"{did_you_mean(name, work.operations)}"
             )
     policies = policies_of(load, work)

@@ -19,7 +19,7 @@ from hdbkit.errors import InputError, RolledBackByDesign, TransactionError
 from hdbkit.execution.virtual_user import options_of
 from hdbkit.plan import user_seed
 from hdbkit.results.columns import Outcome
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 from hdbkit.workloads import workload
 from hdbkit.workloads.present import require_permission, schema_in
 
@@ -28,7 +28,7 @@ _MAX_ROWS = 20
 
 
 @dataclass(frozen=True)
-class Sent:
+class _Sent:
     """A call of an operation: a statement, a step, or the begin or end of a transaction."""
 
     name: str
@@ -51,7 +51,7 @@ class Shown:
     """committed, rolled_back_by_design or failed."""
     error: str
     elapsed_ms: float
-    sent: tuple[Sent, ...]
+    sent: tuple[_Sent, ...]
 
 
 def shown(target: Target, wanted: WorkloadSpec, load: Load, count: int, only: str | None = None) -> Iterator[Shown]:
@@ -103,7 +103,7 @@ class _NotingSession:
     session: Any
     statements: Mapping[str, Statement]
     max_rows: int | None
-    sent: list[Sent] = field(default_factory=list)
+    sent: list[_Sent] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.session, name)
@@ -174,7 +174,7 @@ class _NotingSession:
                 took_ms = elapsed_ms if at == len(calls) - 1 else 0.0
                 text = self.statements[name].text.strip() if name in self.statements else ""
                 self.sent.append(
-                    Sent(name, text, self._named(name, values), took_ms, rows[: self.max_rows], len(rows))
+                    _Sent(name, text, self._named(name, values), took_ms, rows[: self.max_rows], len(rows))
                 )
 
     def _named(self, name: str, values: Arguments) -> dict[str, Any]:

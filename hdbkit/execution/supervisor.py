@@ -8,7 +8,6 @@ reads the control page several times per second, and the spools seven times if t
 from __future__ import annotations
 
 import concurrent.futures
-import importlib
 import math
 import os
 import signal
@@ -20,7 +19,6 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from types import ModuleType
 from typing import Literal
 
 from hdbkit.analysis.comparison.plans import changes_within
@@ -117,7 +115,7 @@ class Supervisor:
         """Execute the run; return its end. After an error, finished records are kept; the manifest has the reason."""
         status, note = Status.DONE, ""
         try:
-            here = HostFacts(**host.facts())
+            here = HostFacts(**host.this_host_facts())
             self._write(self._manifest.model_copy(update={"supervisor_pid": os.getpid(), "host": here}))
             self._begin()
             status, note = self._execute()
@@ -442,13 +440,15 @@ class Supervisor:
                 self._warn(schema_changes(self._objects, self._schema_objects()))
             if status is Status.DONE:
                 self._write(self._manifest.model_copy(update={"checks": self._schema_checks(), "doing": ""}))
-            manifest = _finish().complete(self._folder, self._manifest)
-            if status is Status.DONE and (nothing := _finish().nothing_completed(manifest)):
+            from hdbkit.execution import finish  # with pandas, DuckDB and SciPy, which the run itself does not need
+
+            manifest = finish.complete(self._folder, self._manifest)
+            if status is Status.DONE and (nothing := finish.nothing_completed(manifest)):
                 status, note = Status.FAILED, nothing
             self._write(manifest.moved_to(status, note))
         except Exception as error:
             return self._incomplete(note, error)
-        _finish().remove_spools(self._folder)
+        finish.remove_spools(self._folder)
         return status
 
     def _keep_plans(self) -> None:
@@ -531,11 +531,6 @@ class Supervisor:
         """Handle SIGTERM: the first is graceful, the second immediate."""
         fields = self._page.fields
         fields[Field.STOP_REQUEST] = min(fields[Field.STOP_REQUEST] + 1, Stop.AT_ONCE)
-
-
-def _finish() -> ModuleType:
-    """Import the package's heavy module (pandas, DuckDB, SciPy)."""
-    return importlib.import_module("hdbkit.execution.finish")
 
 
 def main(generator: Callable[[RunFolder, RunPlan], LoadGenerator] = LocalPool) -> None:

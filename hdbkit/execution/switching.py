@@ -16,7 +16,7 @@ from hdbkit.files import JsonLines
 from hdbkit.slices import SliceOrder, Slices
 
 
-def noted(user: int, number: int, position: int, due_ns: int, start_ns: int, end_ns: int) -> dict[str, int]:
+def noted_switches(user: int, number: int, position: int, due_ns: int, start_ns: int, end_ns: int) -> dict[str, int]:
     """A change as a line of that file; the times are of this host's monotonic clock."""
     line = {"virtual_user": user, "slice": number, "position": position}
     return line | {"due_ns": due_ns, "start_ns": start_ns, "end_ns": end_ns}
@@ -81,7 +81,7 @@ class SessionSwitch:
         position, due_ns = self._order.position(number), self._start_ns + number * self._slices.slice_ns
         self._until_ns = due_ns + self._slices.slice_ns
         if self._set(self._slices.settings[position]):
-            self._notes.try_to_add(noted(self._user, number, position, due_ns, now_ns, time.monotonic_ns()))
+            self._notes.try_to_add(noted_switches(self._user, number, position, due_ns, now_ns, time.monotonic_ns()))
 
     def _set(self, wanted: dict[str, str]) -> bool:
         """Set what differs; return False if the connection is lost, which the next operation will find as well."""

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from hdbkit.results.columns import USAGE_LINES
 
-NAMES = ("context_switches", "sent_bytes", "received_bytes", "sent_segments")
+USAGE_NAMES = ("context_switches", "sent_bytes", "received_bytes", "sent_segments")
 """The columns of ``clients.parquet`` that this module fills."""
 
 _OPEN_FILES = "/proc/self/fd"
@@ -28,15 +28,15 @@ _OWN = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)  # not every sys
 _COUNTS = struct.Struct("=128xQ20xI40xQ")
 """Of ``struct tcp_info`` (linux/tcp.h): tcpi_bytes_received, tcpi_data_segs_out, tcpi_bytes_sent."""
 
-Counts = tuple[int, int, int]
+_Counts = tuple[int, int, int]
 """The counts of a connection: bytes sent, bytes received, data segments sent."""
 
 
 class Usage:
-    """The usage of a client in its loops, by ``NAMES``; NaN if unknown, for example after a lost connection."""
+    """The usage of a client in its loops, by ``USAGE_NAMES``; NaN if unknown, for example after a lost connection."""
 
     def __init__(self) -> None:
-        self.spent = dict.fromkeys(NAMES, 0.0)
+        self.spent = dict.fromkeys(USAGE_NAMES, 0.0)
 
     @contextmanager
     def counted(self) -> Iterator[None]:
@@ -44,7 +44,7 @@ class Usage:
         switches, connections = _switches(), _connections()
         yield
         used = (float(_switches() - switches), *_traffic(connections, _connections()))
-        self.spent = {name: self.spent[name] + more for name, more in zip(NAMES, used, strict=True)}
+        self.spent = {name: self.spent[name] + more for name, more in zip(USAGE_NAMES, used, strict=True)}
 
     def save(self, spools: Path, client: int) -> None:
         """Write the figures beside the spool; they may be lost if the disk is full."""
@@ -59,7 +59,7 @@ def _switches() -> int:
     return used.ru_nvcsw + used.ru_nivcsw
 
 
-def _traffic(before: dict[int, Counts], now: dict[int, Counts]) -> tuple[float, float, float]:
+def _traffic(before: dict[int, _Counts], now: dict[int, _Counts]) -> tuple[float, float, float]:
     """The growth of the counts of all connections; NaN if there are none or one was lost with its counts."""
     if not now or before.keys() - now.keys():
         return math.nan, math.nan, math.nan
@@ -69,7 +69,7 @@ def _traffic(before: dict[int, Counts], now: dict[int, Counts]) -> tuple[float, 
     return sent, received, segments
 
 
-def _connections() -> dict[int, Counts]:
+def _connections() -> dict[int, _Counts]:
     """The counts of each open TCP connection, by its inode.
 
     A driver keeps its socket to itself, but not its number among the open files.

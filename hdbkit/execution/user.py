@@ -20,7 +20,7 @@ from hdbkit.execution.failures import Failures, Settled
 from hdbkit.execution.pacing import Pacing
 from hdbkit.results.columns import Outcome
 
-COMMITTED, BY_DESIGN = int(Outcome.COMMITTED), int(Outcome.ROLLED_BACK_BY_DESIGN)
+COMMITTED, ROLLED_BACK_BY_DESIGN = int(Outcome.COMMITTED), int(Outcome.ROLLED_BACK_BY_DESIGN)
 STOP_AT_NS = int(Field.STOP_AT_NS)  # a plain number is a faster index than a member
 
 
@@ -123,7 +123,7 @@ class Loop:
     ) -> End | None:
         """Handle an error, record the operation, pause after a failure; return the loop's end, if it ends."""
         if isinstance(error, RolledBackByDesign):
-            settled = Settled(BY_DESIGN, 0, 0)
+            settled = Settled(ROLLED_BACK_BY_DESIGN, 0, 0)
         else:
             settled = self._failures.settle(prepared, error)
         end_ns = time.monotonic_ns()

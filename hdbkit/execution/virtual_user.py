@@ -27,9 +27,9 @@ from hdbkit.contracts import (
     Scope,
     Session,
     SessionOptions,
+    ThinkTimes,
     User,
     UserPlan,
-    Waits,
     Workload,
 )
 from hdbkit.errors import InputError, TransactionError
@@ -72,7 +72,7 @@ def options_of(load: Load, work: Workload, pooling: Pooling | None) -> SessionOp
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedParts:
     """The data that the virtual users of a client process share."""
 
     plan: RunPlan
@@ -113,7 +113,7 @@ class VirtualUser:
     user: User
     session: Session
 
-    def __init__(self, shared: Shared, plan: UserPlan) -> None:
+    def __init__(self, shared: SharedParts, plan: UserPlan) -> None:
         self.shared, self.plan = shared, plan
         self.failures = Failures(shared.errors, shared.load, shared.fields)
         self.pacer: Pacing | None = None
@@ -235,7 +235,7 @@ class VirtualUser:
         if (rate_per_s := rate_of(shared.plan.workload, load)) is not None:
             arrivals = due_us(load, rate_per_s, self.plan.index)
             return OpenLoop(arrivals, load.latency_limit_ms, fields, int(fields[Field.START_AT_NS]))
-        waits = [shared.workload.waits.get(name, Waits()) for name in shared.workload.operations]
+        waits = [shared.workload.waits.get(name, ThinkTimes()) for name in shared.workload.operations]
         return Pacer(waits, load, self.plan.seed, fields, self.start_ns)
 
     def run(self, usage: Usage) -> End:

@@ -25,7 +25,8 @@ from hdbkit.plan import RunPlan
 from hdbkit.readings import BLOCKER, PoolMode
 from hdbkit.results.columns import EVENT_LINES, WAIT_LINES
 from hdbkit.servers import settings_account
-from hdbkit.sql import SERVER_STATEMENTS, Statement, statements
+from hdbkit.sql import SERVER_STATEMENTS, statements
+from hdbkit.statement import Statement
 
 NUMBER = "session_number"
 _WAITS, _FULL = ("session_waits", "session_waits_plain"), "session_waits_full"

@@ -39,7 +39,7 @@ from hdbkit.results.manifest import Clock, HostFacts, Manifest, ServerFacts, Sta
 from hdbkit.workloads import metric_of, workload
 from hdbkit.workloads.present import made_by_hammerdb, present_schema
 
-OTHERS: Final = "watched"
+_OTHERS: Final = "watched"
 """The kind of a workload of which nothing is known."""
 ENGINE_TPM: Final = Metric(
     name="engine TPM", title="transactions of the server per minute", unit="TPM", per_s=60, operations=()
@@ -101,7 +101,7 @@ def watch(target: Target, load: Load, root: Path, label: str | None) -> RunFolde
 def _begun(target: Target, load: Load, root: Path, label: str | None) -> tuple[RunFolder, Manifest, Workload | None]:
     """The folder of a run with its manifest, and the workload of the schema, if it is known."""
     engine, work = database(target), _counted(target)
-    spec = work.spec if work else OtherSpec(kind=OTHERS)
+    spec = work.spec if work else OtherSpec(kind=_OTHERS)
     with closing(engine.connect(target)) as session:
         pooling, settings = engine.pooling(session, target), engine.settings_of(session)
         network = network_facts(engine, session, target)
@@ -130,11 +130,11 @@ def _begun(target: Target, load: Load, root: Path, label: str | None) -> tuple[R
             "python": platform.python_version(),
             "driver": engine.driver_version(),
         },
-        host=HostFacts(**host.facts()),
+        host=HostFacts(**host.this_host_facts()),
         server=ServerFacts(**server),
         network=network,
         warnings=[WATCHED],
-        tags=[OTHERS],
+        tags=[_OTHERS],
     )
     manifest = manifest.moved_to(Status.STARTING)
     folder.write(manifest)

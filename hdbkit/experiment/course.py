@@ -13,7 +13,8 @@ from hdbkit.errors import ExperimentFailed, HdbkitError, InputError, ServerDown,
 from hdbkit.experiment.events import KINDS, EventKind, ExperimentEvent, Watcher
 from hdbkit.experiment.kinds import kind_of
 from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
-from hdbkit.results.experiment_folder import ExperimentFolder, run_facts
+from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.experiment_runs import run_facts
 from hdbkit.results.journal import GIVES_UP, SERVER_DOWN, Step
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.text import plural

@@ -18,15 +18,10 @@ from hdbkit.experiment.preparing import too_few_connections, unprepared
 from hdbkit.experiment.servers import Controls, Servers, save
 from hdbkit.experiment.settling import resumed_by, settle, settle_earlier, undo_faults
 from hdbkit.experiment.turns import RunOne, RunTogether, Turns
-from hdbkit.results.experiment_folder import (
-    ExperimentFolder,
-    drop_restored,
-    experiment_folder,
-    unrestored,
-    unverified,
-)
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import CAUSE, ENDED_WITH_PROCESS, GIVES_UP, Step
+from hdbkit.results.unrestored import drop_restored, unrestored_experiments, unverified
 from hdbkit.servers.permitted import unpermitted_here
 
 
@@ -165,7 +160,7 @@ def _given(plan: ExperimentPlan, control: Controls) -> Servers:
 
 
 def _unrestored(root: Path, servers: Servers) -> bool:
-    return any(unrestored(root, identity) for identity in servers.by_identity)
+    return any(unrestored_experiments(root, identity) for identity in servers.by_identity)
 
 
 def check(plan: ExperimentPlan, control: Controls) -> None:

@@ -20,7 +20,7 @@ from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.errors import InputError
-from hdbkit.plan import ExperimentPosition, Limits, RequiredRate, RunPlan, new_run_id, random_letters
+from hdbkit.plan import ExperimentPosition, RequiredRate, RunLimits, RunPlan, new_run_id, random_letters
 from hdbkit.slices import Slices
 from hdbkit.text import duration_text
 from hdbkit.workloads import workload
@@ -239,7 +239,7 @@ def run_plan(
             settings=dict(cell.configuration),
             **prepared,
         ),
-        limits=Limits(abort=plan.abort, required=required),
+        limits=RunLimits(abort=plan.abort, required=required),
         slices=plan.slices and plan.slices.model_copy(update={"seed": planned.seed}),
     )
 

@@ -24,7 +24,7 @@ from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
 from hdbkit.loading import build, drop
 from hdbkit.readings import IDLE_BUSY_PCT, HostLoad, PoolMode
 from hdbkit.servers import power
-from hdbkit.servers.values import number_in
+from hdbkit.servers.values import number_of_value
 from hdbkit.workloads import workload
 from hdbkit.workloads.present import present_schema
 
@@ -168,7 +168,7 @@ def too_few_connections(plan: ExperimentPlan, target: Target, control: ServerCon
         settings = plan.settings_in(configuration)
         values = {name: settings.get(name, known[name].value) for name in limits if name in known}
         changed = {name: value for name, value in values.items() if name in plan.tried}
-        allowed = sum(limits[name] * (number_in(known[name], value) or 0) for name, value in values.items())
+        allowed = sum(limits[name] * (number_of_value(known[name], value) or 0) for name, value in values.items())
         needed = sessions + CONNECTIONS_BESIDE_CLIENTS
         if changed and allowed < needed:
             listed = ", ".join(f"{name} = {value}" for name, value in changed.items())

@@ -18,10 +18,11 @@ from hdbkit.experiment.kinds import read_plan
 from hdbkit.experiment.servers import Server, Servers, settings_now
 from hdbkit.files import irregular_entry
 from hdbkit.processes import signals_held
-from hdbkit.results.experiment_folder import ExperimentFolder, unrestored
+from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import RESTORED, UNCHANGED, ExperimentState, JournalLine, Step
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.unrestored import unrestored_experiments
 
 _LOOK_S = 0.2
 _START_GRACE_S = 2.0
@@ -79,7 +80,7 @@ def settle_earlier(root: Path, servers: Servers) -> list[str]:
     """
     notes = []
     for identity, server in servers.by_identity.items():
-        for folder in unrestored(root, identity):
+        for folder in unrestored_experiments(root, identity):
             ended = "ended without restoring the settings" if folder.journal.state.broken_off else "was killed"
             try:
                 with resumed_by(folder.experiment_id):

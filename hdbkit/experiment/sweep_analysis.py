@@ -10,7 +10,7 @@ from functools import cached_property
 import pandas as pd
 
 from hdbkit.analysis.comparison.plans import ChangedPlan, changed_note, changed_plans
-from hdbkit.analysis.run.timeline import readable
+from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
 from hdbkit.analysis.statistics.sequential import Spending
@@ -28,7 +28,8 @@ from hdbkit.analysis.sweep.winners import winners
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.experiment.kinds.sweep.deciding import judged, spending
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan
-from hdbkit.results.experiment_folder import ENDED_EARLY, ExperimentFolder, each_run, runs_frame
+from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.experiment_runs import ENDED_EARLY, each_run, runs_frame
 from hdbkit.results.finding import Of, Ratio, Verdict, frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import read_plans

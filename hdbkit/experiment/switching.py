@@ -14,13 +14,13 @@ from hdbkit.databases import database
 from hdbkit.errors import DamagedResult, HdbkitError, ServerFailed, TransactionError
 from hdbkit.execution.beside import Beside
 from hdbkit.execution.handle import RunHandle
-from hdbkit.execution.switching import noted
+from hdbkit.execution.switching import noted_switches
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
 from hdbkit.results.columns import SWITCH_LINES
 from hdbkit.results.folder import RunFolder
-from hdbkit.servers.trial import lacking
-from hdbkit.slices import SERVER, SliceOrder, Slices
+from hdbkit.servers.trial import settings_lacking
+from hdbkit.slices import ON_SERVER, SliceOrder, Slices
 
 _LOOK_S = 0.05
 _USED_S = 1.0
@@ -79,10 +79,12 @@ class _ServerSwitch(Beside):
                 position, begun_ns = order.position(number), time.monotonic_ns()
                 self._control.apply(self._slices.settings[position])
                 notes.add(
-                    noted(SERVER, number, position, start_ns + number * slice_ns, begun_ns, time.monotonic_ns())
+                    noted_switches(
+                        ON_SERVER, number, position, start_ns + number * slice_ns, begun_ns, time.monotonic_ns()
+                    )
                 )
                 if position not in self._seen:
-                    self._require(lacking(open_session, known, self._slices.settings[position]))
+                    self._require(settings_lacking(open_session, known, self._slices.settings[position]))
                     self._seen.add(position)
                 number = max(number + 1, (time.monotonic_ns() - start_ns) // slice_ns)
 

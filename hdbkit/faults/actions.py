@@ -39,14 +39,14 @@ def nothing() -> None:
 
 
 @dataclass(frozen=True)
-class Action:
+class FaultAction:
     """How a fault is done, and undone when it is over."""
 
     begin: Do
     end: Do = nothing
 
 
-def check(target: Target, faults: Sequence[Fault], users: int, session: Session, results: Path) -> None:
+def check_faults(target: Target, faults: Sequence[Fault], users: int, session: Session, results: Path) -> None:
     """Raise ``InputError`` for the first fault that cannot be caused, with what it needs; changes nothing.
 
     ``users`` is the number of client processes.
@@ -130,12 +130,12 @@ class Actions:
             if fault.action != "failover" and fault.thing in (Thing.SERVER, Thing.DISK):
                 self._find_server()
 
-    def of(self, fault: Fault, path: Path) -> Action:
+    def of(self, fault: Fault, path: Path) -> FaultAction:
         """The action of a fault, except those of the network; ``path`` is where it writes what it leaves behind."""
         if fault.thing is Thing.CLIENT:
-            return Action(lambda: self._kill_clients(fault))
+            return FaultAction(lambda: self._kill_clients(fault))
         if fault.thing is Thing.DISK:
-            return Action(partial(self._freeze_disk, fault, path), partial(self._thaw_disk, path))
+            return FaultAction(partial(self._freeze_disk, fault, path), partial(self._thaw_disk, path))
         begin = {
             "kill": self._kill,
             "stop": self._stop,
@@ -143,7 +143,7 @@ class Actions:
             "pause": self._freeze,
             "failover": self._fail_over,
         }[fault.action]
-        return Action(partial(begin, path), partial(undo, path, self.target))
+        return FaultAction(partial(begin, path), partial(undo, path, self.target))
 
     @cached_property
     def _control(self) -> ServerControl:

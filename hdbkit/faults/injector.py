@@ -26,7 +26,7 @@ from hdbkit.config.fault import Fault, Thing
 from hdbkit.config.withheld import also_reached
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
-from hdbkit.faults.actions import Action, Actions, Do
+from hdbkit.faults.actions import Actions, Do, FaultAction
 from hdbkit.faults.proxy import Proxy
 from hdbkit.faults.undo import undo_timeout_s
 from hdbkit.files import JsonLines
@@ -42,7 +42,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
-class Orders:
+class InjectorOrders:
     """What the process receives first; it replies with the port of its proxy, 0 if it needs none."""
 
     target: Target
@@ -79,10 +79,10 @@ class Injector:
         self._pipe, theirs = Pipe()
         with theirs:
             self._process = start_program("hdbkit.faults.injector", stdin=theirs.fileno(), pass_fds=kept)
-        port = self._send_orders(Orders(target, self._faults, seed, folder, notes))
+        port = self._send_orders(InjectorOrders(target, self._faults, seed, folder, notes))
         self.target = _through_proxy(target, port) if port else target
 
-    def _send_orders(self, orders: Orders) -> int:
+    def _send_orders(self, orders: InjectorOrders) -> int:
         """Send the orders; return the port of the proxy, 0 if there is none."""
         try:
             self._pipe.send(orders)
@@ -162,7 +162,7 @@ def main() -> None:
 class _Run:
     """The faults of one run."""
 
-    def __init__(self, supervisor: Connection, orders: Orders) -> None:
+    def __init__(self, supervisor: Connection, orders: InjectorOrders) -> None:
         self._supervisor, self._orders = supervisor, orders
         self._actions = Actions(orders.target, orders.seed)
         self._proxy = Proxy(orders.target.host or "", orders.target.port or 0)
@@ -220,7 +220,7 @@ class _Run:
                 await self._begin_and_end(number, fault, action)
         await ahead
 
-    async def _begin_and_end(self, number: int, fault: Fault, action: Action) -> None:
+    async def _begin_and_end(self, number: int, fault: Fault, action: FaultAction) -> None:
         """Begin, wait, undo. Its time counts from when it is in effect, which takes a busy server long."""
         errors: list[str] = []
         self._note(number, "begin")
@@ -254,7 +254,7 @@ class _Run:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._closing.wait(), max(seconds, 0))
 
-    def _action(self, number: int, fault: Fault) -> Action:
+    def _action(self, number: int, fault: Fault) -> FaultAction:
         if fault.thing is not Thing.NETWORK:
             return self._actions.of(fault, RunFolder(self._orders.folder).left_by_fault(number))
         proxy = self._proxy
@@ -262,7 +262,7 @@ class _Run:
         def delay() -> None:
             proxy.delay_s = fault.delay_ms / 1000
 
-        return Action({"delay": delay, "cut": proxy.cut, "reset": proxy.reset}[fault.action], proxy.mend)
+        return FaultAction({"delay": delay, "cut": proxy.cut, "reset": proxy.reset}[fault.action], proxy.mend)
 
     def _note(self, number: int, event: str, error: str = "", at_ns: int | None = None) -> None:
         """Write a line of what happened now, or ``at_ns``, after those that a full or frozen disk did not take."""

@@ -3,15 +3,15 @@
 Nothing in them is executed.
 """
 
-from hdbkit.hammerdb.jobs import Job, Jobs, is_job_file, read_jobs, read_log
-from hdbkit.hammerdb.reading import Given, is_settings_file, read_settings
+from hdbkit.hammerdb.jobs import HammerJob, HammerJobs, is_job_file, read_jobs, read_log
+from hdbkit.hammerdb.reading import ReadCommand, is_settings_file, read_settings
 from hdbkit.hammerdb.reports import is_report, read_report
-from hdbkit.hammerdb.translating import Translation, table, translate
+from hdbkit.hammerdb.translating import Translation, translate, translation
 
 __all__ = [
-    "Given",
-    "Job",
-    "Jobs",
+    "HammerJob",
+    "HammerJobs",
+    "ReadCommand",
     "Translation",
     "is_job_file",
     "is_report",
@@ -20,6 +20,6 @@ __all__ = [
     "read_log",
     "read_report",
     "read_settings",
-    "table",
     "translate",
+    "translation",
 ]

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.errors import InputError
-from hdbkit.hammerdb.reading import Given, Unclosed, commands
-from hdbkit.hammerdb.translating import keys_of, table
+from hdbkit.hammerdb.reading import ReadCommand, Unclosed, commands
+from hdbkit.hammerdb.translating import keys_of, translation
 from hdbkit.results.run_result import OperationResult
 
 _MAGIC = b"SQLite format 3\0"
@@ -30,14 +30,14 @@ _TIMES = {"mean_us": "avg_ms", "p50_us": "p50_ms", "p95_us": "p95_ms", "p99_us":
 
 
 @dataclass(frozen=True)
-class Job:
+class HammerJob:
     """One timed job with its result."""
 
     job_id: str
     started: datetime | None
     """None: a log does not state it."""
     benchmark: str
-    settings: tuple[Given, ...]
+    settings: tuple[ReadCommand, ...]
     """As a script would give them; settings that this version of hdbkit does not know are left out."""
     virtual_users: int
     value: int
@@ -54,10 +54,10 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Jobs:
+class HammerJobs:
     """What a file of jobs holds."""
 
-    timed: list[Job]
+    timed: list[HammerJob]
     left_out: list[tuple[str, str]]
     """The id of each other job, and why it cannot be imported."""
 
@@ -70,13 +70,13 @@ def is_job_file(path: Path) -> bool:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
-def read_jobs(path: Path) -> Jobs:
+def read_jobs(path: Path) -> HammerJobs:
     """The jobs of a file, oldest first; the file is not changed.
 
     Raises:
         InputError: it cannot be read, or has no table of jobs.
     """
-    found = Jobs([], [])
+    found = HammerJobs([], [])
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
             database.row_factory = sqlite3.Row
@@ -93,15 +93,15 @@ def read_jobs(path: Path) -> Jobs:
     return found
 
 
-def read_log(text: str, name: str) -> Jobs:
+def read_log(text: str, name: str) -> HammerJobs:
     """The results in a log of HammerDB, or in a job as JSON, in order; their ids are digests of their lines.
 
     Raises:
         InputError: it has no result.
     """
-    found = Jobs([], [])
+    found = HammerJobs([], [])
     lines = _texts(text, name)
-    wanted, seen, taken, started = table()["jobs"], dict[str, str](), list[str](), None
+    wanted, seen, taken, started = translation()["jobs"], dict[str, str](), list[str](), None
     for line in lines:
         taken.append(line)
         if head := _LOG_HEAD.search(line):
@@ -142,23 +142,23 @@ def _texts(text: str, name: str) -> list[str]:
     return found
 
 
-def _logged(job_id: str, started: datetime | None, seen: dict[str, str]) -> Job:
+def _logged(job_id: str, started: datetime | None, seen: dict[str, str]) -> HammerJob:
     if "users" not in seen or "duration" not in seen:
         raise LeftOut("the file does not state its virtual users and minutes before its result")
     if not int(seen["value"]):
         raise LeftOut("its result is 0")
     database = database_named(seen["database"])
-    prefix = table()["databases"][database]["prefix"]
+    prefix = translation()["databases"][database]["prefix"]
     given = {"duration": seen["duration"], "rampup": seen.get("rampup", "0")}
     if "sessions" in seen:
         given |= {"async_scale": "true", "async_client": seen["sessions"]}
-    return Job(
+    return HammerJob(
         job_id=job_id,
         started=started,
         benchmark="TPC-C",
         settings=(
-            Given(0, "dbset", ("db", database)),
-            *(Given(0, "diset", ("tpcc", f"{prefix}{name}", value)) for name, value in given.items()),
+            ReadCommand(0, "dbset", ("db", database)),
+            *(ReadCommand(0, "diset", ("tpcc", f"{prefix}{name}", value)) for name, value in given.items()),
         ),
         virtual_users=int(seen["users"]),
         value=int(seen["value"]),
@@ -173,25 +173,25 @@ class LeftOut(Exception):
 
 def database_named(title: str) -> str:
     """HammerDB's word for a database, by any of the names that its files have. Raises :class:`LeftOut`."""
-    named, databases = title.replace(" ", "").lower(), table()["databases"]
+    named, databases = title.replace(" ", "").lower(), translation()["databases"]
     if named in databases:
         return named
     found = next((name for name, one in databases.items() if named and one["title"].lower().startswith(named)), "")
-    if not (found := found or str(table()["others"].get(named, ""))):
+    if not (found := found or str(translation()["others"].get(named, ""))):
         raise LeftOut(f"its database '{title[:30]}' is not known")
     return found
 
 
-def _job(database: sqlite3.Connection, row: sqlite3.Row) -> Job:
+def _job(database: sqlite3.Connection, row: sqlite3.Row) -> HammerJob:
     job_id = str(row["jobid"])
-    wanted = table()["jobs"]
+    wanted = translation()["jobs"]
     users, result = (_found(database, job_id, wanted[name]) for name in ("users", "results"))
     if not users or not result:
         raise LeftOut("it has no timed result of TPC-C")
     value, tpm = int(result["value"]), int(result["tpm"])
     if not value:
         raise LeftOut("its result is 0")
-    return Job(
+    return HammerJob(
         job_id=job_id,
         started=time_of(row["timestamp"]),
         benchmark=str(row["bm"]),
@@ -225,17 +225,17 @@ def _profile(row: sqlite3.Row) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _settings(title: str, content: str) -> Iterator[Given]:
+def _settings(title: str, content: str) -> Iterator[ReadCommand]:
     """The settings of a job as a script would give them."""
     named = database_named(title)
-    yield Given(0, "dbset", ("db", named))
+    yield ReadCommand(0, "dbset", ("db", named))
     for dictionary, inner in _pairs(content):
-        if dictionary not in table()["dictionaries"]:
+        if dictionary not in translation()["dictionaries"]:
             continue
         known = keys_of(named, dictionary)
         for key, value in _pairs(inner):
             if key in known:
-                yield Given(0, "diset", (dictionary, key, value))
+                yield ReadCommand(0, "diset", (dictionary, key, value))
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
@@ -260,13 +260,13 @@ def _profiled(database: sqlite3.Connection, job_id: str) -> dict[str, OperationR
     """The time profile over all virtual users, by operation."""
     found = {}
     for row in _rows(database, "SELECT * FROM jobtiming WHERE jobid = ? AND summary = 1", job_id):
-        name = table()["jobs"]["profiled"].get(str(row["procname"]).upper())
+        name = translation()["jobs"]["profiled"].get(str(row["procname"]).upper())
         if name and isinstance(row["calls"], int):
-            found[name] = times_of(row["calls"], dict(row))
+            found[name] = job_times(row["calls"], dict(row))
     return found
 
 
-def times_of(calls: int, row: Mapping[str, Any]) -> OperationResult:
+def job_times(calls: int, row: Mapping[str, Any]) -> OperationResult:
     """A line of a time profile, of which only some times may be there."""
     known: dict[str, Any] = {us: 1000 * float(row[ms]) for us, ms in _TIMES.items() if _is_time(row.get(ms))}
     return OperationResult(count=calls, committed=None, rolled_back=None, failed=None, retries=None, **known)

@@ -43,7 +43,7 @@ NOTHING = "nothing was translated"
 
 
 @dataclass(frozen=True)
-class Command:
+class _Command:
     """One command of Tcl: its line, counted from 1, and its words; None is a word that only Tcl could compute."""
 
     line: int
@@ -59,7 +59,7 @@ class Unclosed(ValueError):
 
 
 @dataclass(frozen=True)
-class Given:
+class ReadCommand:
     """One command of a script, or one value of an XML file.
 
     ``arguments`` has None where only the script itself could compute the value; it is None as a whole if the
@@ -76,7 +76,7 @@ def is_settings_file(path: Path) -> bool:
     return path.suffix.lower() in _READERS
 
 
-def read_settings(path: Path) -> list[Given]:
+def read_settings(path: Path) -> list[ReadCommand]:
     """The commands and values of a file, in order.
 
     Raises:
@@ -103,24 +103,24 @@ def read_settings(path: Path) -> list[Given]:
     raise ConfigErrors(str(path), [problem], NOTHING)
 
 
-def _of_tcl(text: str) -> list[Given]:
+def _of_tcl(text: str) -> list[ReadCommand]:
     return [
-        Given(one.line, one.words[0] or "a computed command", one.words[1:])
+        ReadCommand(one.line, one.words[0] or "a computed command", one.words[1:])
         for one in commands(text)
         if one.words[0] != "set" or None in one.words
     ]
 
 
-def commands(text: str) -> list[Command]:
+def commands(text: str) -> list[_Command]:
     """The commands of a Tcl script, outside of braces. Raises :class:`Unclosed`."""
-    found: list[Command] = []
+    found: list[_Command] = []
     known: dict[str, str] = {}
     words: list[str | None] = []
     at, began, line, counted = 0, 1, 1, 0
     while at < len(text):
         line, counted = line + text.count("\n", counted, at), at
         if text[at] in "\n;":
-            found += [_noted(Command(began, tuple(words)), known)] if words else []
+            found += [_noted(_Command(began, tuple(words)), known)] if words else []
             words, at = [], at + 1
         elif space := _BETWEEN.match(text, at):
             at = space.end()
@@ -130,10 +130,10 @@ def commands(text: str) -> list[Command]:
             began = began if words else line
             word, at = _word(text, at, line, known)
             words.append(word)
-    return [*found, Command(began, tuple(words))] if words else found
+    return [*found, _Command(began, tuple(words))] if words else found
 
 
-def _noted(one: Command, known: dict[str, str]) -> Command:
+def _noted(one: _Command, known: dict[str, str]) -> _Command:
     """``one``; the variable that it sets is known afterwards, and one that it may change otherwise is not."""
     match one.words:
         case ("set", str(name), str(value)):
@@ -190,7 +190,7 @@ def _bracket_end(text: str, at: int, line: int) -> int:
     raise Unclosed(line, "bracket")
 
 
-def _of_shell(text: str) -> list[Given]:
+def _of_shell(text: str) -> list[ReadCommand]:
     """The commands of the here-documents, in Tcl or Python; the value of a shell's variable is put in place."""
     known: dict[str, str] = {}
     loops: dict[str, str] = {}
@@ -224,7 +224,7 @@ def _of_here_document(line: str, known: Mapping[str, str], loops: Mapping[str, s
     return re.sub(r"\\([$`\\])", r"\1", line)
 
 
-def _of_python(text: str) -> list[Given]:
+def _of_python(text: str) -> list[ReadCommand]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tree = ast.parse(text)
@@ -252,13 +252,13 @@ def _with_values(node: ast.stmt, known: Mapping[str, ast.expr]) -> ast.stmt:
     return node
 
 
-def _python_statement(node: ast.stmt) -> Given:
+def _python_statement(node: ast.stmt) -> ReadCommand:
     call = node.value if isinstance(node, ast.Expr) else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        return Given(node.lineno, type(node).__name__.lower(), (ast.unparse(node),))
+        return ReadCommand(node.lineno, type(node).__name__.lower(), (ast.unparse(node),))
     if call.keywords or any(isinstance(one, ast.Starred) for one in call.args):
-        return Given(node.lineno, call.func.id, None)
-    return Given(node.lineno, call.func.id, tuple(map(_python_value, call.args)))
+        return ReadCommand(node.lineno, call.func.id, None)
+    return ReadCommand(node.lineno, call.func.id, tuple(map(_python_value, call.args)))
 
 
 def _python_value(node: ast.expr) -> str | None:
@@ -278,7 +278,7 @@ def _one_word(text: str) -> str:
     return braced[1] if braced else text
 
 
-def _of_xml(text: str) -> list[Given]:
+def _of_xml(text: str) -> list[ReadCommand]:
     reader = _XmlReader()
     parser = expat.ParserCreate("utf-8")  # whatever it declares: it was decoded
     parser.StartElementHandler = lambda name, _: reader.start(name, parser.CurrentLineNumber)
@@ -293,7 +293,7 @@ class _XmlReader:
     """Collects the values of elements: ``dbset`` from the root, ``diset`` from each element with a value."""
 
     def __init__(self) -> None:
-        self.found: list[Given] = []
+        self.found: list[ReadCommand] = []
         self._path: list[str] = []
         self._text = ""
         self._line = 0
@@ -302,7 +302,7 @@ class _XmlReader:
     def start(self, name: str, line: int) -> None:
         """An element begins."""
         if not self._path:
-            self.found.append(Given(line, "root", (name,)))
+            self.found.append(ReadCommand(line, "root", (name,)))
         self._path.append(name)
         self._text, self._line, self._leaf = "", line, True
 
@@ -313,7 +313,7 @@ class _XmlReader:
     def end(self, name: str) -> None:
         """An element ends."""
         if self._leaf and len(self._path) >= _SETTING_DEPTH:
-            self.found.append(Given(self._line, "diset", (self._path[1], name, self._text.strip())))
+            self.found.append(ReadCommand(self._line, "diset", (self._path[1], name, self._text.strip())))
         self._path.pop()
         self._leaf = False
 
@@ -323,7 +323,7 @@ class _XmlReader:
         raise InputError("an XML file with a document type (DOCTYPE) is not accepted; remove it")
 
 
-_READERS: dict[str, Callable[[str], list[Given]]] = {
+_READERS: dict[str, Callable[[str], list[ReadCommand]]] = {
     ".tcl": _of_tcl,
     ".py": _of_python,
     ".sh": _of_shell,

@@ -19,7 +19,7 @@ from hdbkit.config.specs import MODELS
 from hdbkit.contracts import Database
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, Problem
-from hdbkit.hammerdb.reading import NOTHING, Given
+from hdbkit.hammerdb.reading import NOTHING, ReadCommand
 from hdbkit.text import option_words
 
 _PARTS = ("target", "workload", "build", "load")
@@ -70,14 +70,14 @@ def _without_default_scale(spec: WorkloadSpec, words: list[str]) -> list[str]:
 
 
 @cache
-def table() -> Mapping[str, Any]:
+def translation() -> Mapping[str, Any]:
     """The content of ``keys.yaml``."""
     content: Mapping[str, Any] = read_yaml(Path(__file__).with_name("keys.yaml"))[0]
     return content
 
 
 def translate(
-    given: Sequence[Given], source: str, benchmark: str | None = None, database: str | None = None
+    given: Sequence[ReadCommand], source: str, benchmark: str | None = None, database: str | None = None
 ) -> Translation:
     """Translate the settings of a file.
 
@@ -95,7 +95,7 @@ def translate(
     for one in given:
         work.take(one)
     work.take_dependent()
-    if work.database not in table()["databases"]:
+    if work.database not in translation()["databases"]:
         raise ConfigErrors(source, work.ordered, NOTHING)
     return work.result(source)
 
@@ -112,19 +112,19 @@ class _Translator:
     """The last value of each setting, by dictionary and key."""
     user_counts: tuple[int, ...] = ()
     """Those of a loop over numbers of virtual users."""
-    dependent: list[tuple[Given, str, Mapping[str, Any], str]] = field(default_factory=list)
+    dependent: list[tuple[ReadCommand, str, Mapping[str, Any], str]] = field(default_factory=list)
     """Settings that count only where another one is true: name, rule, value."""
 
     @property
     def ordered(self) -> list[Problem]:
         return sorted(self.problems, key=lambda one: one.line or 0)
 
-    def wrong(self, one: Given, where: str, what: str) -> None:
+    def wrong(self, one: ReadCommand, where: str, what: str) -> None:
         self.problems.append(Problem(where, what, one.line))
 
-    def choose(self, given: Sequence[Given], benchmark: str | None, database: str | None) -> None:
+    def choose(self, given: Sequence[ReadCommand], benchmark: str | None, database: str | None) -> None:
         """Find the database and the benchmark, which decide about the meaning of all other settings."""
-        benchmarks = table()["benchmarks"]
+        benchmarks = translation()["benchmarks"]
         self.benchmark = next(iter(benchmarks))
         for one in given:
             if one.command == "root":
@@ -134,26 +134,26 @@ class _Translator:
                 if given_here is None:
                     self._choose_by_dbset(one, *one.arguments)
         if benchmark is not None:
-            self._choose_benchmark(Given(0, "benchmark", ()), benchmark)
+            self._choose_benchmark(ReadCommand(0, "benchmark", ()), benchmark)
         if database is not None:
-            self._choose_by_dbset(Given(0, "database", ()), "db", database)
+            self._choose_by_dbset(ReadCommand(0, "database", ()), "db", database)
         if not self.database and not self.problems:
-            known = ", ".join(table()["databases"])
+            known = ", ".join(translation()["databases"])
             self.problems.append(Problem("dbset", f"the script chooses no database; give one as database: {known}"))
 
-    def _choose_root(self, one: Given) -> None:
-        roots = {entry["root"]: name for name, entry in table()["databases"].items()}
+    def _choose_root(self, one: ReadCommand) -> None:
+        roots = {entry["root"]: name for name, entry in translation()["databases"].items()}
         root = str(one.arguments[0]) if one.arguments else ""
         self.database = roots.get(root, "")
         if not self.database:
             files = ", ".join(f"{name}.xml" for name in roots)
             self.wrong(one, f"<{root}>", f"is not the configuration of a database; give one of {files}")
 
-    def _choose_by_dbset(self, one: Given, key: str | None, value: str | None) -> None:
+    def _choose_by_dbset(self, one: ReadCommand, key: str | None, value: str | None) -> None:
         if key in {"db", "bm"} and value is None:
             self.wrong(one, f"dbset {key}", "must be a constant, since it decides what all other settings mean")
         elif key == "db":
-            known = list(table()["databases"])
+            known = list(translation()["databases"])
             self.database = str(value).lower()
             if self.database not in known:
                 self.wrong(one, "dbset db", f"'{value}' is not a database ({', '.join(known)})")
@@ -162,14 +162,14 @@ class _Translator:
         else:
             self.wrong(one, "dbset", f"the key is db or bm, not '{key}'")
 
-    def _choose_benchmark(self, one: Given, value: str) -> None:
-        for name, entry in table()["benchmarks"].items():
+    def _choose_benchmark(self, one: ReadCommand, value: str) -> None:
+        for name, entry in translation()["benchmarks"].items():
             if value.upper() in {name, entry["also"]}:
                 self.benchmark = name
                 return
-        self.wrong(one, one.command, f"'{value}' is not a benchmark ({', '.join(table()['benchmarks'])})")
+        self.wrong(one, one.command, f"'{value}' is not a benchmark ({', '.join(translation()['benchmarks'])})")
 
-    def take(self, one: Given) -> None:
+    def take(self, one: ReadCommand) -> None:
         """Translate one command."""
         if one.command == "root":
             return
@@ -181,13 +181,13 @@ class _Translator:
             count = "named arguments" if one.arguments is None else f"{len(one.arguments)}"
             self.wrong(one, one.command, f"takes {len(words.split())} arguments ({words}), not {count}")
         elif one.command == "vuset":
-            self._set(one, "vuset", table()["vuset"], *one.arguments)
+            self._set(one, "vuset", translation()["vuset"], *one.arguments)
         elif one.command == "giset":
             self._generic(one, *one.arguments)
-        elif one.command == "diset" and self.database in table()["databases"]:
+        elif one.command == "diset" and self.database in translation()["databases"]:
             self._dictionary(one, *one.arguments)
 
-    def _leave_out_command(self, one: Given) -> None:
+    def _leave_out_command(self, one: ReadCommand) -> None:
         """List a command that is no setting: once, or each time if it contains settings, as a loop does."""
         text = " ".join(word for word in one.arguments or () if word)
         loop = next(filter(None, (each.fullmatch(text) for each in _LOOPS)), None)
@@ -208,14 +208,14 @@ class _Translator:
         """Translate the settings that depend on others, since those may follow them."""
         for one, name, rule, value in self.dependent:
             dictionary, _, _ = name.partition(" ")
-            switch = f"{dictionary} {table()['databases'][self.database]['prefix']}{rule['when']}"
+            switch = f"{dictionary} {translation()['databases'][self.database]['prefix']}{rule['when']}"
             if self.values.get(switch, "").lower() in _TRUE:
                 self._keep(one, name, rule, value)
             else:
                 self.left_out.append((one.line, name, f"{switch} is not true"))
 
-    def _generic(self, one: Given, dictionary: str | None, key: str | None, _value: str | None) -> None:
-        known = table()["generic"]
+    def _generic(self, one: ReadCommand, dictionary: str | None, key: str | None, _value: str | None) -> None:
+        known = translation()["generic"]
         if dictionary not in known:
             self.wrong(
                 one, "giset", f"unknown dictionary '{dictionary}'.{did_you_mean(str(dictionary), list(known))}"
@@ -224,14 +224,14 @@ class _Translator:
             reason = known[dictionary].get(key)
             self.left_out.append((one.line, f"{dictionary} {key}", _reason(reason) if reason else _UNKNOWN))
 
-    def _dictionary(self, one: Given, dictionary: str | None, key: str | None, value: str | None) -> None:
-        known = table()["dictionaries"]
+    def _dictionary(self, one: ReadCommand, dictionary: str | None, key: str | None, value: str | None) -> None:
+        known = translation()["dictionaries"]
         if dictionary not in known:
             hint = did_you_mean(str(dictionary), list(known))
             self.wrong(one, "diset", f"unknown dictionary '{dictionary}' ({', '.join(known)}).{hint}")
             return
         keys = keys_of(self.database, str(dictionary))
-        others = {entry["dictionary"] for entry in table()["benchmarks"].values()} - {self._entry["dictionary"]}
+        others = {entry["dictionary"] for entry in translation()["benchmarks"].values()} - {self._entry["dictionary"]}
         if key in keys and dictionary in others:
             self.left_out.append((one.line, f"{dictionary} {key}", f"the benchmark is {self.benchmark}"))
         else:
@@ -239,10 +239,10 @@ class _Translator:
 
     @property
     def _entry(self) -> Mapping[str, Any]:
-        entry: Mapping[str, Any] = table()["benchmarks"][self.benchmark]
+        entry: Mapping[str, Any] = translation()["benchmarks"][self.benchmark]
         return entry
 
-    def _set(self, one: Given, where: str, keys: Mapping[str, Any], key: str | None, value: str | None) -> None:
+    def _set(self, one: ReadCommand, where: str, keys: Mapping[str, Any], key: str | None, value: str | None) -> None:
         rule = keys.get(str(key))
         name = f"{where.removeprefix('diset ')} {key}"
         if rule is None:
@@ -258,7 +258,7 @@ class _Translator:
             else:
                 self._keep(one, name, rule, value)
 
-    def _keep(self, one: Given, name: str, rule: Mapping[str, Any], value: str) -> None:
+    def _keep(self, one: ReadCommand, name: str, rule: Mapping[str, Any], value: str) -> None:
         part, _, into = rule["to"].partition(".")
         values = rule.get("values", {})
         try:
@@ -276,7 +276,7 @@ class _Translator:
 
     def result(self, source: str) -> Translation:
         """The models of the collected fields. Raises ``ConfigErrors`` with the errors of all of them."""
-        target = {"kind": table()["databases"][self.database]["kind"], **self.fields["target"]}
+        target = {"kind": translation()["databases"][self.database]["kind"], **self.fields["target"]}
         found = MODELS[self._entry["workload"]]
         loaders = self.fields["build"].pop("loaders", None)
         self._leave_out_foreign(database(target["kind"]))
@@ -309,15 +309,15 @@ class _Translator:
 
 def keys_of(database: str, dictionary: str) -> dict[str, Any]:
     """The keys of a database's dictionary as scripts write them, with what each becomes."""
-    prefix = table()["databases"][database]["prefix"]
-    rules = table()["dictionaries"][dictionary].items()
+    prefix = translation()["databases"][database]["prefix"]
+    rules = translation()["dictionaries"][dictionary].items()
     mine = {stem: rule for stem, rule in rules if database in rule.get("only", [database])}
     named = prefix or f"{database}_"
     return {f"{named if stem == _DRIVER else prefix}{stem}": rule for stem, rule in mine.items()}
 
 
 def _reason(named: str) -> str:
-    return str(table()["reasons"].get(named, named))
+    return str(translation()["reasons"].get(named, named))
 
 
 def _integer(value: str) -> int:

@@ -4,9 +4,11 @@ A build records every loaded part in the schema itself, in the same transaction,
 resumed. It never changes tables that it did not create.
 """
 
-from hdbkit.loading.build import BuildProgress, BuildResult, Estimate, Stage, build, drop, estimate
-from hdbkit.loading.data_files import DataFiles, Format, Progress, Written, write_population
+from hdbkit.loading.build import BuildResult, Estimate, build, estimate
+from hdbkit.loading.data_files import DataFiles, Format, Progress, WrittenData, write_population
+from hdbkit.loading.dropping import drop
 from hdbkit.loading.loaders import Hosts, PartLoaders
+from hdbkit.loading.progress import BuildProgress, Stage
 
 __all__ = [
     "BuildProgress",
@@ -18,7 +20,7 @@ __all__ = [
     "PartLoaders",
     "Progress",
     "Stage",
-    "Written",
+    "WrittenData",
     "build",
     "drop",
     "estimate",

@@ -7,10 +7,8 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from threading import Event
-from typing import Protocol
 
 from hdbkit.awaiting import reported_to, stopped_by
 from hdbkit.config import Target, WorkloadSpec, spec_from
@@ -21,7 +19,6 @@ from hdbkit.errors import (
     BuildFailed,
     CannotConnect,
     ErrorClass,
-    GivenUp,
     HalfBuilt,
     HdbkitError,
     InputError,
@@ -29,10 +26,11 @@ from hdbkit.errors import (
     TransactionError,
 )
 from hdbkit.loading.data_files import DataFiles
-from hdbkit.loading.loaders import KEEP_ALIVE_S, STOPPED, Hosts, Loaders, LoadPart, PartLoaders, Sent, Step
+from hdbkit.loading.loaders import KEEP_ALIVE_S, STOPPED, Hosts, Loaders, LoadPart, LoadStep, PartLoaders, Sent
+from hdbkit.loading.progress import BuildProgress, Silent, Stage
 from hdbkit.readings import POOL_LIMITS, PoolMode, answered
 from hdbkit.workloads import workload
-from hdbkit.workloads.built import build_command, builder, differences, drop_command, grown
+from hdbkit.workloads.built import build_command, differences, drop_command, grown_spec
 from hdbkit.workloads.checking import run_checks_at_once
 from hdbkit.workloads.present import require_claim, require_grants, require_primary
 
@@ -200,14 +198,14 @@ class _Build:
             self._rows, self._size_bytes, len(log.parts), took_s, checks, grown_from, self._workload.scale
         )
 
-    def _steps(self) -> list[Step]:
+    def _steps(self) -> list[LoadStep]:
         """Indexes, and the statistics of each table after its indexes and after those of unknown tables."""
         indexes = self._schema.after_load()
         analyses = self._schema.statistics()
         waits = {
             table: frozenset(one for one, of in indexes.items() if of in {table, ""}) for table in analyses.values()
         }
-        return [*map(Step, indexes), *(Step(name, waits[table]) for name, table in analyses.items())]
+        return [*map(LoadStep, indexes), *(LoadStep(name, waits[table]) for name, table in analyses.items())]
 
     def _opened(self, hosts: Hosts) -> AbstractContextManager[PartLoaders]:
         files = self._files.folder if self._files else None
@@ -243,7 +241,7 @@ class _Build:
         where, drop = self._where, drop_command(self._target, self._spec.named)
         if log.spec and self._workload.grows:
             there = spec_from(json.loads(log.spec))
-            larger = grown(there, self._workload)
+            larger = grown_spec(there, self._workload)
             if larger and (larger != there or not found):
                 self._spec, self._workload = larger, workload(larger)
                 return log
@@ -351,82 +349,3 @@ def _fields(record: str) -> dict[str, object]:
     fields: dict[str, object] = json.loads(record)
     storage = fields.pop("storage", None)
     return {**fields, **(storage if isinstance(storage, dict) else {})}
-
-
-def drop(target: Target, spec: WorkloadSpec) -> list[str]:
-    """Drop the tables and routines that a build of the workload created.
-
-    A schema with other objects, or of another owner, is kept. Only the workload of ``spec`` matters, not the scale.
-
-    Returns:
-        What was dropped, such as ``table accounts``.
-
-    Raises:
-        SchemaProblem: there is no such schema, hdbkit did not build it, or another workload did. Nothing was changed.
-        InputError: this account may not drop it.
-    """
-    engine, work = database(target), workload(spec)
-    where = f"schema {work.scope(engine.dialects).schema} in {target.described}"
-    schema = engine.schema(target, work)
-    try:
-        require_primary(schema)
-        require_grants(schema, work, Verb.DROP)
-        require_claim(schema, where)
-        _check_droppable(schema, where, builder(work.record))
-        return schema.drop()
-    except GivenUp:
-        raise
-    except TransactionError as error:
-        raise InputError(f"{where} cannot be dropped: {error.text}; use the account that built it") from None
-    finally:
-        schema.close()
-
-
-def _check_droppable(schema: Schema, where: str, wanted: str) -> None:
-    log = schema.log()
-    if not log.exists:
-        raise SchemaProblem(f"there is no {where}; nothing was dropped")
-    if log.tables and log.spec is None:
-        raise SchemaProblem(f"{where} was not built by hdbkit (it has no build record); nothing was dropped")
-    if log.spec is not None and (found := builder(log.spec)) != wanted:
-        raise SchemaProblem(f"{where} belongs to the workload {found}, not {wanted}; nothing was dropped")
-
-
-class Stage(StrEnum):
-    """The stages of a build, in order."""
-
-    TABLES = "tables"
-    LOAD = "load"
-    INDEXES = "indexes and statistics"
-    ROUTINES = "routines"
-    CHECKS = "checks"
-    DONE = "done"
-
-
-class BuildProgress(Protocol):
-    """Callbacks, called in the process of the build; must return quickly."""
-
-    def stage(self, stage: Stage) -> None:
-        """A stage starts."""
-
-    def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
-        """Rows loaded so far, of an expected total; ``size_bytes`` is the text that this build has sent.
-
-        ``rows`` includes rows of earlier builds, ``size_bytes`` does not.
-        """
-
-    def checking(self, what: str) -> None:
-        """A statement of a check is sent: the name of the check and the statement. Several threads call it."""
-
-
-class Silent:
-    """Ignores progress."""
-
-    def stage(self, stage: Stage) -> None:
-        """Does nothing."""
-
-    def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
-        """Does nothing."""
-
-    def checking(self, what: str) -> None:
-        """Does nothing."""

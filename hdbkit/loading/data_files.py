@@ -59,7 +59,7 @@ class Extent:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenData:
     """What is in a folder: its chunks, and the rows and bytes of those that were written now."""
 
     folder: Path
@@ -185,7 +185,7 @@ def write_population(
     only: Sequence[int] = (),
     processes: int = 2,
     progress: Progress | None = None,
-) -> Written:
+) -> WrittenData:
     """Write a population to files with several processes, or what an earlier command left to do.
 
     Args:
@@ -222,7 +222,7 @@ def write_population(
         raise InputError(
             f"the files in {folder} cannot be written: {reason}; complete chunks are kept, the same command continues"
         ) from None
-    return Written(folder, wanted, kept, rows, size_bytes)
+    return WrittenData(folder, wanted, kept, rows, size_bytes)
 
 
 def _written(found: DataFiles, chunks: Sequence[int], processes: int) -> Iterator[tuple[int, int]]:

@@ -22,7 +22,7 @@ from pyarrow import csv
 
 from hdbkit.contracts import Table
 from hdbkit.errors import InputError
-from hdbkit.files import opened
+from hdbkit.files import opened_file
 from hdbkit.loading.data_files import Extent, Format
 
 _CHUNK_BYTES: Final = 1 << 20
@@ -76,11 +76,11 @@ def writer(path: Path, table: Table, form: Format) -> Writer:
 def rows_in(path: Path, table: Table, form: Format, extent: Extent) -> Iterator[bytes]:
     """The rows of an extent of a file as tab-separated text, in chunks. Raises ``OSError`` and ``ValueError``."""
     if form is Format.PARQUET:
-        with os.fdopen(opened(path), "rb") as content, pq.ParquetFile(content) as file:
+        with os.fdopen(opened_file(path), "rb") as content, pq.ParquetFile(content) as file:
             for number in range(extent.first, extent.first + extent.count):
                 yield _text_of(file.read_row_group(number, list(table.columns)))
         return
-    with os.fdopen(opened(path), "rb") as file:
+    with os.fdopen(opened_file(path), "rb") as file:
         file.seek(extent.first)
         for chunk in _lines(file, extent.count, quoted=form is Format.CSV):
             if form is Format.CSV:

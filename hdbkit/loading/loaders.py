@@ -48,7 +48,7 @@ class PartLoaders(Protocol):
     """The number of processes."""
 
     def do(
-        self, jobs: Iterable[Job], on_sent: Callable[[Sent], None] = ..., meanwhile: Callable[[], None] = ...
+        self, jobs: Iterable[LoadJob], on_sent: Callable[[Sent], None] = ..., meanwhile: Callable[[], None] = ...
     ) -> None:
         """Load all parts; ``on_sent`` is called with rows that were sent, ``meanwhile`` again and again."""
 
@@ -72,7 +72,7 @@ class Loaders:
 
     Example:
         with Loaders(target, spec, 4, Event()) as loaders:
-            loaders.do([LoadPart("item"), Step("index_item")])
+            loaders.do([LoadPart("item"), LoadStep("index_item")])
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Loaders:
         self._stop, self.count = stop, count
         pairs = [Pipe() for _ in range(count)]
         self._pipes, theirs = [ours for ours, _ in pairs], [theirs for _, theirs in pairs]
-        orders = Orders(target.with_(password=target.secret()), spec, tuple(pipe.fileno() for pipe in theirs), files)
+        orders = _Orders(target.with_(password=target.secret()), spec, tuple(pipe.fileno() for pipe in theirs), files)
         self._building, building = Pipe()
         self._process = start_program(  # in a session of its own: Ctrl-C is handled by the building process
             "hdbkit.loading.loaders",
@@ -116,7 +116,7 @@ class Loaders:
 
     def do(
         self,
-        jobs: Iterable[Job],
+        jobs: Iterable[LoadJob],
         on_sent: Callable[[Sent], None] = lambda _: None,
         meanwhile: Callable[[], None] = lambda: None,
     ) -> None:
@@ -128,7 +128,7 @@ class Loaders:
             BuildFailed: a job failed, a loader died, or the build was stopped; completed jobs are kept.
         """
         waiting, idle, done = list(jobs), list(self._pipes), set[str]()
-        busy: dict[Connection, Job] = {}
+        busy: dict[Connection, LoadJob] = {}
         while busy or waiting:
             while idle and (job := next((one for one in waiting if one.after <= done), None)):
                 waiting.remove(job)
@@ -144,11 +144,11 @@ class Loaders:
                     continue
                 if message.error is not None:
                     raise BuildFailed(str(busy[pipe]), str(message.error)) from message.error
-                if isinstance(finished := busy.pop(pipe), Step):
+                if isinstance(finished := busy.pop(pipe), LoadStep):
                     done.add(finished.name)
                 idle.append(pipe)
 
-    def _received(self, pipe: Connection, job: Job) -> Sent | Done:
+    def _received(self, pipe: Connection, job: LoadJob) -> Sent | Done:
         try:
             message: Sent | Done = pipe.recv()
         except (EOFError, ConnectionError):
@@ -156,7 +156,7 @@ class Loaders:
         return message
 
 
-def _give(pipe: Connection, message: Job | Orders | str) -> None:
+def _give(pipe: Connection, message: LoadJob | _Orders | str) -> None:
     with suppress(ConnectionError):  # a loader that died is detected when its message is read
         pipe.send(message)
 
@@ -177,7 +177,7 @@ class LoadPart:
 
 
 @dataclass(frozen=True)
-class Step:
+class LoadStep:
     """A job: do one step of a schema, such as an index, once the steps named in ``after`` are done."""
 
     name: str
@@ -187,8 +187,8 @@ class Step:
         return f"step {self.name}"
 
 
-Job = LoadPart | Step
-Rows = Callable[[str], Iterator[PartLoad]]
+LoadJob = LoadPart | LoadStep
+_Rows = Callable[[str], Iterator[PartLoad]]
 """What loads a part, by its key."""
 
 
@@ -208,7 +208,7 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Orders:
+class _Orders:
     """What the process of the loaders receives first; ``pipes`` has the descriptor of each loader's jobs."""
 
     target: Target
@@ -221,7 +221,7 @@ class Orders:
 def main() -> None:
     """Entry point of the loaders' process; its standard input is a connection with the building process."""
     building = Connection(sys.stdin.fileno())
-    orders: Orders = building.recv()
+    orders: _Orders = building.recv()
     for module in (*workload(orders.spec).preload, *database(orders.target).preload):
         importlib.import_module(module)
     with suppress(HdbkitError):  # each loader reports it
@@ -250,7 +250,7 @@ def _stop(loaders: list[int]) -> None:
         loaders = [pid for pid in loaders if not os.waitpid(pid, os.WNOHANG)[0]]
 
 
-def _fork(orders: Orders, own: int) -> int:
+def _fork(orders: _Orders, own: int) -> int:
     """Start a loader. No other may hold its pipe, whose end is how the building process learns of its death."""
     parent = os.getpid()
     if pid := os.fork():
@@ -273,7 +273,7 @@ def _interrupted(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _load(orders: Orders, jobs: Connection) -> None:
+def _load(orders: _Orders, jobs: Connection) -> None:
     """Connect, work until ``jobs`` is closed, disconnect."""
     target, work, schema = orders.target, workload(orders.spec), None
     rows = partial(orders.files.part, work) if orders.files else work.part
@@ -302,8 +302,8 @@ def _keep_alive(target: Target, schema: Schema | None) -> None:
             database(target).version(schema.session)
 
 
-def _do(schema: Schema, rows: Rows, job: Job, send: Callable[[Sent], None]) -> None:
-    if isinstance(job, Step):
+def _do(schema: Schema, rows: _Rows, job: LoadJob, send: Callable[[Sent], None]) -> None:
+    if isinstance(job, LoadStep):
         schema.do(job.name)
     else:
         schema.load(job.key, rows(job.key), lambda rows, size_bytes: send(Sent(rows, size_bytes)))

@@ -12,15 +12,15 @@ from functools import partial
 from pathlib import Path
 
 from hdbkit.other_tools import benchbase, pgbench, sysbench
-from hdbkit.other_tools.figures import Measured, Reader, Unreadable, result_of
-from hdbkit.other_tools.files import content_of, text_of
+from hdbkit.other_tools.figures import Measured, Reader, Unreadable, figures_result
+from hdbkit.other_tools.files import file_content, file_text
 
-__all__ = ["Measured", "Reader", "Unreadable", "content_of", "measured_in", "result_of", "text_of"]
+__all__ = ["Measured", "Reader", "Unreadable", "figures_result", "file_content", "file_text", "measured_in"]
 
 _OUTPUTS: tuple[tuple[str, Callable[[str], Measured]], ...] = (
-    *((head, pgbench.of_output) for head in pgbench.HEADS[:2]),
-    *((head, sysbench.of_output) for head in sysbench.HEADS),
-    (pgbench.HEADS[2], pgbench.of_output),
+    *((head, pgbench.pgbench_result) for head in pgbench.PGBENCH_HEADS[:2]),
+    *((head, sysbench.sysbench_result) for head in sysbench.SYSBENCH_HEADS),
+    (pgbench.PGBENCH_HEADS[2], pgbench.pgbench_result),
 )
 """How a run begins in what a tool printed, and what reads it."""
 
@@ -30,7 +30,7 @@ def measured_in(path: Path, content: bytes) -> list[tuple[bytes, Reader]]:
 
     A reader raises :class:`Unreadable` for a run that lacks what every result needs.
     """
-    if pgbench.LOGGED.match(content):
+    if pgbench.PGBENCH_LOGGED.match(content):
         logged = pgbench.logs_of_threads(path, content)
         return [(logged, partial(pgbench.of_client_logs, logged))]
     for begins, read in (
@@ -40,7 +40,7 @@ def measured_in(path: Path, content: bytes) -> list[tuple[bytes, Reader]]:
     ):
         if begins.match(content):
             return [(content, read)]
-    text = text_of(content)
+    text = file_text(content)
     if text.lstrip().startswith("{") and '"Latency Distribution"' in text:
         return [(content, partial(benchbase.of_summary, text, path))]
     for head, of_output in _OUTPUTS:

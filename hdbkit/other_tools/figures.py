@@ -15,12 +15,12 @@ from hdbkit.results.run_result import ClientUse, Latencies, OperationResult, Run
 MAX_OPERATIONS = 128
 MAX_NAME = 80
 MAX_SECONDS = 1e9
-QUANTILES = {"p50_us": 0.5, "p90_us": 0.9, "p95_us": 0.95, "p99_us": 0.99, "p999_us": 0.999, "max_us": 1.0}
+_QUANTILES = {"p50_us": 0.5, "p90_us": 0.9, "p95_us": 0.95, "p99_us": 0.99, "p999_us": 0.999, "max_us": 1.0}
 
 
 def quantiles_in(times_us: pd.Series[float]) -> dict[str, float]:
     """The maximum, and the quantiles beyond which enough operations lie, as in runs of our own."""
-    known = {name: share for name, share in QUANTILES.items() if share == 1 or supported(len(times_us), share)}
+    known = {name: share for name, share in _QUANTILES.items() if share == 1 or supported(len(times_us), share)}
     return {name: float(times_us.quantile(share)) for name, share in known.items()}
 
 
@@ -64,7 +64,7 @@ def text_in(text: str, pattern: str) -> str:
     return found[1] if found else ""
 
 
-def number_in(text: str, pattern: str) -> float | None:
+def number_in_output(text: str, pattern: str) -> float | None:
     """A number that is not negative, with a point or a comma before its decimals; None: there is none."""
     try:
         return float(text_in(text, pattern).replace(",", "."))
@@ -79,7 +79,7 @@ def operation_of(count: float, times_us: dict[str, float], is_paced: bool) -> Op
     return OperationResult.model_validate({**unknown, **times})
 
 
-def result_of(
+def figures_result(
     value: float, window_s: float, operations: dict[str, OperationResult], **known: float | None
 ) -> RunResult:
     """The result of a run of another tool; what its file does not state is None."""
@@ -101,4 +101,4 @@ def figures_of(
     """The result of a run whose metric is its rate."""
     counts = {"completed": done, "failed": failed, "retries": retries}
     known = {name: None if count is None else int(count) for name, count in counts.items()}
-    return result_of(rate, window_s, operations, operations_per_s=rate, **known)
+    return figures_result(rate, window_s, operations, operations_per_s=rate, **known)

@@ -21,7 +21,7 @@ from hdbkit.other_tools.figures import (
     Measured,
     Unreadable,
     figures_of,
-    number_in,
+    number_in_output,
     operation_of,
     quantiles_in,
     text_in,
@@ -32,10 +32,14 @@ from hdbkit.results.run_result import OperationResult
 
 _COLON = "[:\uff1a]"
 """Also as Chinese and Japanese write it."""
-MODE = rf"{_COLON}[ \t]*(?:simple|extended|prepared)[ \t]*$"
-HEADS = (r"^pgbench \(", r"^transaction type: ", rf"^(?:[^\n:\uff1a]++{_COLON}[^\n]*+\n){{2,4}}[^\n:\uff1a]++{MODE}")
+_MODE = rf"{_COLON}[ \t]*(?:simple|extended|prepared)[ \t]*$"
+PGBENCH_HEADS = (
+    r"^pgbench \(",
+    r"^transaction type: ",
+    rf"^(?:[^\n:\uff1a]++{_COLON}[^\n]*+\n){{2,4}}[^\n:\uff1a]++{_MODE}",
+)
 """How a run begins: with its version (14 and later), with its first line, or with that in another language."""
-LOGGED = re.compile(
+PGBENCH_LOGGED = re.compile(
     rb"\d+ \d+ (\d+(\.\d+)?|failed|skipped|serialization|deadlock|other) \d+ \d{9,} \d{1,6}( \d+){0,2}\s"
 )
 AGGREGATED = re.compile(rb"\d{9,11}( \d+){5,16}\s")
@@ -52,16 +56,16 @@ _MIN_LAG_US = 10
 _MAX_THREADS = 1024
 
 
-def of_output(text: str) -> Measured:
+def pgbench_result(text: str) -> Measured:
     """What pgbench prints at its end."""
     head, *scripts = re.split(r"^SQL script \d+: ", text, flags=re.MULTILINE)
-    mode = re.search(MODE, head, re.MULTILINE)
+    mode = re.search(_MODE, head, re.MULTILINE)
     body = head[mode.end() :] if mode else head
     processed = _PROCESSED.search(body)
-    users = number_in(body, rf"{_COLON}[ \t]*(\d+)[ \t]*$")
+    users = number_in_output(body, rf"{_COLON}[ \t]*(\d+)[ \t]*$")
     rates = re.findall(rf"^tps = {_VALUE}", body, re.MULTILINE)
     done = float(next(filter(None, processed.groups()))) if processed else None
-    rate = number_in(f"{rates[-1]}\n", rf"^{_VALUE}$") if rates else None  # of two, the one without connecting
+    rate = number_in_output(f"{rates[-1]}\n", rf"^{_VALUE}$") if rates else None  # of two, the one without connecting
     if not rate or not users or not done or processed is None:
         raise Unreadable("it lacks the clients, transactions or TPS of pgbench")
     rest = body[processed.end() :]
@@ -70,8 +74,8 @@ def of_output(text: str) -> Measured:
     parts = [(one.partition("\n")[0], one) for one in scripts] if len(scripts) > 1 else [(name, rest)]
     operations: dict[str, OperationResult] = {}
     for title, part in parts[:MAX_OPERATIONS]:
-        count = number_in(part, r"^ - (\d+) transactions") if len(parts) > 1 else done
-        mean_ms = number_in(part, rf"(?:=|{_COLON}) {_VALUE} ms\b")
+        count = number_in_output(part, r"^ - (\d+) transactions") if len(parts) > 1 else done
+        mean_ms = number_in_output(part, rf"(?:=|{_COLON}) {_VALUE} ms\b")
         times = {} if mean_ms is None else {"mean_us": 1000 * mean_ms}
         operations[unused_name(title, operations)] = operation_of(count or 0, times, paced)
     with_failed = "(including failures)" in rest
@@ -86,8 +90,8 @@ def of_output(text: str) -> Measured:
             rate,
             done / rate,
             done,
-            failed=number_in(rest, rf"\A\n[^\n]*{_COLON}[ \t]*(\d+) \([\d.,]+"),
-            retries=number_in(rest, r"^total number of retries: (\d+)"),
+            failed=number_in_output(rest, rf"\A\n[^\n]*{_COLON}[ \t]*(\d+) \([\d.,]+"),
+            retries=number_in_output(rest, r"^total number of retries: (\d+)"),
             operations=operations,
         ),
         scale=text_in(text, r"^(scaling factor: \w+)$"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from hdbkit.other_tools.figures import Measured, Unreadable, figures_of, number_in, operation_of, text_in
+from hdbkit.other_tools.figures import Measured, Unreadable, figures_of, number_in_output, operation_of, text_in
 
-HEADS = (r"^sysbench \d",)
+SYSBENCH_HEADS = (r"^sysbench \d",)
 _STATISTICS = re.compile(r"^(?:OLTP test|SQL) statistics:", re.MULTILINE)
 _TIMES = {
     "mean_us": "avg",
@@ -15,18 +15,18 @@ _TIMES = {
 }
 
 
-def of_output(text: str) -> Measured:
+def sysbench_result(text: str) -> Measured:
     """The last report in the output of a test: with --report-checkpoints there are several."""
-    users = number_in(text, r"^Number of threads: (\d+)")
+    users = number_in_output(text, r"^Number of threads: (\d+)")
     *_, report = _STATISTICS.split(text)
-    window_s = number_in(report, r"(?:total time|time elapsed): +([\d.]+)s")
-    done = number_in(report, r"transactions: +(\d+) ")
-    rate = number_in(report, r"transactions: +\d+ +\(([\d.]+) per sec")
+    window_s = number_in_output(report, r"(?:total time|time elapsed): +([\d.]+)s")
+    done = number_in_output(report, r"transactions: +(\d+) ")
+    rate = number_in_output(report, r"transactions: +\d+ +\(([\d.]+) per sec")
     if done is None and "total number of events" in text:
         raise Unreadable("it is sysbench's test of something else than a database: it has no transactions")
     if not users or not window_s or not done or not rate:
         raise Unreadable("it lacks the threads, transactions or time of a test of a database")
-    found = {name: number_in(report, rf"^ +{words}: +([\d.]+)(?:ms)?$") for name, words in _TIMES.items()}
+    found = {name: number_in_output(report, rf"^ +{words}: +([\d.]+)(?:ms)?$") for name, words in _TIMES.items()}
     times = {name: 1000 * value for name, value in found.items() if value}  # a percentile that was not asked for is 0
     return Measured(
         tool="sysbench",

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from hdbkit.analysis.wording import TOO_FEW, says_nothing
 from hdbkit.caution import Caution, Kind
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import Limits, times
+from hdbkit.charts.intervals import Limits, times
 from hdbkit.config.metric import Metric
 from hdbkit.report import templates
 from hdbkit.report.tables import Table

@@ -10,7 +10,7 @@ from typing import Protocol
 from hdbkit.analysis.wording import percent
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.flame import Flame
-from hdbkit.charts.marks import times
+from hdbkit.charts.intervals import times
 from hdbkit.report.card import Bar, Card, checks_over_runs, measured_by
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.ratio_tables import detail_tables, ratio_tables

@@ -62,7 +62,7 @@ _STYLES = {
 """What an output may set; none of it moves something over the page."""
 _IMAGES = ("image/png", "image/jpeg", "image/svg+xml")
 
-Cell = Mapping[str, Any]
+_Cell = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class NotebookPage:
 def notebook_page(path: Path) -> NotebookPage:
     """The notebook of a file. Raises ``DamagedResult`` if it cannot be read."""
     try:
-        cells: list[Cell] = json.loads(read_bytes(path))["cells"]
+        cells: list[_Cell] = json.loads(read_bytes(path))["cells"]
         return _Reader(path.stem).read(cells)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedResult(f"the notebook {path} cannot be read: {error}") from None
@@ -95,7 +95,7 @@ class _Reader:
         self._charts: dict[str, dict[str, Any]] = {}
         self._said: list[str] = []
 
-    def read(self, cells: Sequence[Cell]) -> NotebookPage:
+    def read(self, cells: Sequence[_Cell]) -> NotebookPage:
         body = Markup("").join(self._cell(one) for one in cells)
         said = "\n".join(self._said)
         answers = [Markup(one["answer"]).striptags() for one in _CARD.finditer(said)]  # noqa: S704 (to plain text)
@@ -107,19 +107,19 @@ class _Reader:
             next((_thumbnail(one) for one in self._charts.values()), ""),
         )
 
-    def _cell(self, cell: Cell) -> Markup:
+    def _cell(self, cell: _Cell) -> Markup:
         text = _joined(cell["source"])
         if cell["cell_type"] == "markdown":
             if heading := re.match(r"#\s+(.+)", text):
                 self._title = heading[1].strip()
-            return Markup(markdown(text))  # noqa: S704 (it escapes HTML)
+            return Markup(markdown_html(text))  # noqa: S704 (it escapes HTML)
         if cell["cell_type"] != "code":
             return Markup("")
         outputs = Markup("").join(self._output(one) for one in cell["outputs"])
         code = Markup("<pre><code>{}</code></pre>").format(text) if text.strip() else ""
         return Markup('<div class="cell">{}{}</div>').format(code, outputs)
 
-    def _output(self, output: Cell) -> Markup:
+    def _output(self, output: _Cell) -> Markup:
         kind = output["output_type"]
         if kind == "stream":
             return self._text(_joined(output["text"]), "text")
@@ -145,7 +145,7 @@ class _Reader:
             self._said.append(found)
             return _SCROLLED.format(Markup(_cleaned(found)))  # noqa: S704
         if "text/markdown" in data:
-            return Markup(markdown(_joined(data["text/markdown"])))  # noqa: S704 (it escapes HTML)
+            return Markup(markdown_html(_joined(data["text/markdown"])))  # noqa: S704 (it escapes HTML)
         for kind in _IMAGES:
             if kind in data:
                 return _image(kind, _joined(data[kind]))
@@ -178,7 +178,7 @@ def _joined(text: str | Sequence[str]) -> str:
     return text if isinstance(text, str) else "".join(text)
 
 
-def markdown(text: str) -> str:
+def markdown_html(text: str) -> str:
     """Markdown as HTML, its own HTML escaped; links lead to other sites only, as files are not beside the page."""
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = reader.parse(text)

@@ -98,7 +98,7 @@ def _specs(page: Page) -> dict[str, Any]:
     return {chart.key: chart.spec() for chart in page.charts}
 
 
-def content_of(page: Page) -> Content:
+def page_content(page: Page) -> Content:
     """What a page shows, for another page, without a file."""
     charts = _specs(page)
     return Content(_body(page), Markup(embedded_charts(charts) if charts else ""))  # noqa: S704 (JSON, without <)

@@ -10,9 +10,10 @@ from hdbkit.analysis.comparison.groups import Finished
 from hdbkit.analysis.wording import percent
 from hdbkit.charts.style import compact
 from hdbkit.config.metric import Metric
+from hdbkit.report.environment import environment
 from hdbkit.report.experiment_report import Evidence
 from hdbkit.report.page import Figure
-from hdbkit.report.tables import Table, cell, environment, frame_table, heading, text_table
+from hdbkit.report.tables import Table, cell, frame_table, heading, text_table
 from hdbkit.results.kept import known_settings
 from hdbkit.text import many
 

@@ -37,7 +37,7 @@ _STEPS = ((60, "s"), (60, "min"), (24, "h"), (365, "days"))
 
 
 @dataclass(frozen=True)
-class Line:
+class _Line:
     """A row of the list."""
 
     run_id: str
@@ -96,7 +96,7 @@ def run_list(
     largest = runs.groupby("metric")["metric_value"].max()
     best = set(highest(runs)["run_id"])
     lines = [
-        Line(
+        _Line(
             run_id=str(run["run_id"]),
             name=str(name),
             link=link(str(run["run_id"])),

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +12,7 @@ from hdbkit.analysis.run.bottleneck import bottleneck
 from hdbkit.analysis.run.events import events
 from hdbkit.analysis.run.faults import RECOVERED, lost_text
 from hdbkit.analysis.run.records import executions, window_of
-from hdbkit.analysis.run.timeline import work_by_step
-from hdbkit.analysis.run.waits import slow_plans, waits_by_step
+from hdbkit.analysis.run.waits import slow_plans
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.flame import Flame, flame_differences, flames
@@ -24,29 +21,17 @@ from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.errors import DamagedResult
 from hdbkit.files import replace_file
 from hdbkit.report.card import Card, measured_by
+from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
+from hdbkit.report.plan_tables import plan_tables, slow_plan_tables
+from hdbkit.report.run_tables import RunCourses, run_tables
 from hdbkit.report.server_work import hosts_work, server_work, statements_work
-from hdbkit.report.tables import (
-    UNKNOWN,
-    Course,
-    Table,
-    cell,
-    course_step_s,
-    environment,
-    frame_table,
-    milliseconds,
-    plan_tables,
-    slow_plan_tables,
-    text_table,
-)
+from hdbkit.report.tables import UNKNOWN, Table, cell, frame_table, milliseconds, text_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import known_settings, read_plans
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.run_result import Latencies, OperationResult, RunResult
+from hdbkit.results.run_result import RunResult
 from hdbkit.text import all_per_s, many, number, plural
-
-_WAITS, _OPERATIONS = "What sessions worked on and waited for", "(service time in ms)"
-MAX_WAITS = 20
 
 _ANNOTATIONS = "grafana-annotations.json"
 
@@ -68,14 +53,15 @@ def run_page(folder: RunFolder, manifest: Manifest) -> Page:
     """The report of a run."""
     (charts, each), errors = _from_records(folder, manifest)
     result = manifest.result
+    courses = RunCourses.read(folder, manifest) if result and not manifest.measured_by else None
     return Page(
         kicker=f"{manifest.run_id}{_place(manifest)}",
-        card=card(manifest, errors),
+        card=_card(manifest, errors),
         notice=manifest.notice,
         command=manifest.command,
         figures=figures(manifest) if result else [],
         notes=_notes(manifest),
-        tables=_followed(folder, manifest, tables(manifest)) if result else [],
+        tables=run_tables(manifest, courses) if result else [],
         charts=charts,
         flames=_flames(folder, manifest),
         evidence=[*each, *_faults(manifest), *server_work(manifest), *hosts_work(result)] if result else [],
@@ -119,39 +105,6 @@ def _events(folder: RunFolder, manifest: Manifest) -> list[Table]:
     rows = [[number(at, 3), *words] for at, *words in seen.itertuples(index=False)]
     head, numeric = ["second", "event", "what", "source"], [True, False, False, False]
     return [Table("Events", head, rows, numeric, by_second=True)] if rows else []
-
-
-def _followed(folder: RunFolder, manifest: Manifest, found: list[Table]) -> list[Table]:
-    """The tables of operations and waits with their course, so that they show a range that is chosen in a chart."""
-    if manifest.measured_by:
-        return found
-    step_s = course_step_s(window_of(manifest).end_us)
-    work = work_by_step(folder, manifest, step_s)
-    waits = waits_by_step(folder, manifest, step_s)
-    followed = []
-    for one in found:
-        course = None
-        if one.title.startswith(_WAITS):
-            ended = {name: series[0] for name, series in work.items()}
-            series: list[list[Sequence[float]]] = [
-                [waits.get((row[0], row[1]), []), ended.get(row[0], [])] for row in one.rows
-            ]
-            course = Course(step_s, series, [(2, 0, -1, 1.0), (3, 0, 1, 1000.0)])
-        elif _OPERATIONS in one.title and all(row[0] in work for row in one.rows):
-            columns = [(1, 0, None, 1.0), (2, 0, -1, 1.0), (3, 2, 0, 0.001), (10, 1, None, 1.0)]
-            course = Course(step_s, [work[row[0]] for row in one.rows], columns)
-        followed.append(replace(one, course=course))
-    return followed
-
-
-def _waits(manifest: Manifest) -> list[Table]:
-    """What the sessions of each operation worked on and waited for, the most first; none where it was not sampled."""
-    found = manifest.measured.waits
-    if found is None or not found.waits:
-        return []
-    head = [manifest.noun, "wait", "sessions (mean)", f"ms per {manifest.noun}"]
-    rows = [[one.operation, one.what, cell(one.sessions), cell(one.ms)] for one in found.waits[:MAX_WAITS]]
-    return [Table(f"{_WAITS} in {found.samples:,} samples", head, rows, [False, False, True, True])]
 
 
 def _flames(folder: RunFolder, manifest: Manifest) -> list[Flame]:
@@ -238,7 +191,7 @@ def _question(manifest: Manifest) -> str:
     return f"What is the {title} of {server} {under}?"
 
 
-def card(manifest: Manifest, errors: Sequence[str] = ()) -> Card:
+def _card(manifest: Manifest, errors: Sequence[str] = ()) -> Card:
     """The result of a run; ``errors`` are why parts of its report are missing."""
     result, metric = manifest.result, manifest.metric
     value = result.metric_value if result else None
@@ -256,8 +209,8 @@ def card(manifest: Manifest, errors: Sequence[str] = ()) -> Card:
 
 def run_card(manifest: Manifest) -> str:
     """The result of a run as a notebook shows it."""
-    shown = tables(manifest) if manifest.result else []
-    return card(manifest).in_notebook(f"Run {manifest.run_id}: {manifest.notice}", shown)
+    shown = run_tables(manifest) if manifest.result else []
+    return _card(manifest).in_notebook(f"Run {manifest.run_id}: {manifest.notice}", shown)
 
 
 def answer(manifest: Manifest, *, below_value: bool = False) -> str:
@@ -330,84 +283,11 @@ def _basis(metric: Metric) -> str:
     return "by the schema's count" if metric.counter else "by the clients' count"
 
 
-def tables(manifest: Manifest) -> list[Table]:
-    """The latencies of a run with a result, and its network traffic per operation."""
-    result, noun = manifest.measured, manifest.noun
-    window_s = result.window_s or math.nan
-    lines = [(name, line) for name, line in result.operations.items() if line.count]
-    if manifest.one_by_one:
-        return [_times(lines, noun), *_traffic(result, noun)]
-    response = _response_times(lines, noun) if manifest.paced else []
-    head = [noun, "count", "per second", "mean", "p50", "p90", "p95", "p99", "p99.9", "max", "failed", "retries"]
-    rows = [
-        [name, f"{line.count:,}", cell(None) if manifest.measured_by else number(line.count / window_s)]
-        + [milliseconds(value_us) for value_us in (line.mean_us, *_quantiles(line))]
-        + [cell(line.failed), cell(line.retries)]
-        for name, line in lines
-    ]
-    of = f"as {manifest.measured_by} timed them" if manifest.measured_by else "of the window"
-    title = f"{plural(noun).capitalize()} {of} {_OPERATIONS}"
-    service = Table(title, head, rows, [False, *[True] * (len(head) - 1)])
-    return [*_steps(manifest), *response, service, *_waits(manifest), *_traffic(result, noun)]
-
-
-def _steps(manifest: Manifest) -> list[Table]:
-    """What each step offered and reached; nothing for a window without steps."""
-    steps = manifest.measured.steps
-    if not steps:
-        return []
-    time = "response" if manifest.paced else "service"
-    level, heading = ("users", "users") if steps[0].offered_per_s is None else ("offered_per_s", "offered per second")
-    head = ["step", heading, "completed per second", "failed", "p50 (ms)", "p95 (ms)", "p99 (ms)"]
-    rows = [
-        [str(one.step), number(getattr(one, level)), number(one.completed_per_s), f"{one.failed:,}"]
-        + [milliseconds(one.times(time).at(name)) for name in ("p50", "p95", "p99")]
-        for one in steps
-    ]
-    title = f"Steps, with the {time} time of {manifest.headline}"
-    return [Table(title, head, rows, [False, *[True] * (len(head) - 1)])]
-
-
-def _response_times(lines: list[tuple[str, OperationResult]], noun: str) -> list[Table]:
-    """The times from the scheduled start of each operation to its end."""
-    head = [noun, "count", "p50", "p90", "p95", "p99", "p99.9", "max"]
-    rows = [
-        [name, f"{line.count:,}", *map(milliseconds, _quantiles(line.response))]
-        for name, line in lines
-        if line.response
-    ]
-    title = f"{plural(noun).capitalize()} of the window (response time in ms, from the scheduled start)"
-    return [Table(title, head, rows, [False, *[True] * (len(head) - 1)])]
-
-
-def _times(lines: list[tuple[str, OperationResult]], noun: str) -> Table:
-    """How long each operation took that few executions were made of."""
-    rows = [[name, line.count, _seconds(line.mean_us), _seconds(line.max_us), line.failed] for name, line in lines]
-    return text_table(plural(noun).capitalize(), [noun, "count", "mean (s)", "longest (s)", "failed"], rows)
-
-
-def _quantiles(line: Latencies) -> list[float | None]:
-    return [line.p50_us, line.p90_us, line.p95_us, line.p99_us, line.p999_us, line.max_us]
-
-
-def _seconds(time_us: float | None) -> float | None:
-    return None if time_us is None else time_us / 1e6
-
-
 def _executions(folder: RunFolder, manifest: Manifest) -> list[Table]:
     """Every execution; no table for a run whose operations are too many for that."""
     if not manifest.one_by_one:
         return []
     return [frame_table(executions(folder, manifest).dropna(axis="columns", how="all"), f"Every {manifest.noun}")]
-
-
-def _traffic(result: RunResult, noun: str) -> list[Table]:
-    """Round trips, bytes and context switches per operation; no table where none of them is known."""
-    known = {name: value for name, value in result.per_operation if value is not None}
-    if not known:
-        return []
-    title = f"Client side per {noun}, on average over the whole run"
-    return [text_table(title, [name.replace("_", " ") for name in known], [list(known.values())])]
 
 
 def _whole(value: float | None) -> str:

@@ -8,12 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.run.host import COUNTED, CPU_WORDS, busy_pct
+from hdbkit.analysis.run.host import CPU_WORDS
+from hdbkit.analysis.run.host_activity import INTERRUPTS, busy_pct
 from hdbkit.analysis.run.records import table, window_of
-from hdbkit.analysis.run.server_work import OF_STATEMENTS, found_in_cache_pct, work_of
+from hdbkit.analysis.run.server_work import OF_STATEMENTS, found_in_cache_pct, server_work_of
 from hdbkit.analysis.run.timeline import statements_by_step
 from hdbkit.analysis.sweep.warnings import data_by_block
-from hdbkit.report.tables import UNKNOWN, Course, Table, cell, course_step_s, frame_table
+from hdbkit.report.tables import UNKNOWN, CourseCell, Table, cell, course_step_s, frame_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import HostUse, RunResult
@@ -60,7 +61,8 @@ def server_work(manifest: Manifest) -> list[Table]:
     """What the server did in the window, per operation and in all; none where it counts only its commits."""
     result = manifest.measured
     rows = [
-        [one.what, UNKNOWN if one.each is None else number(one.each), number(one.total)] for one in work_of(result)
+        [one.what, UNKNOWN if one.each is None else number(one.each), number(one.total)]
+        for one in server_work_of(result)
     ]
     for what, share in (
         ("found in the server's cache (%)", found_in_cache_pct(result)),
@@ -90,7 +92,7 @@ def statements_work(folder: RunFolder, manifest: Manifest) -> list[Table]:
     step_s = max(course_step_s(window_of(manifest).end_us), STATEMENTS_STEP_S)
     grown = statements_by_step(folder, manifest, step_s, names)
     series = [grown.get(one, [[]] * (len(names) + 1)) for one in most["statement"]]
-    course = Course(step_s, series, [(at, at + 1, 0, 1.0) for at in range(len(names))])
+    course = CourseCell(step_s, series, [(at, at + 1, 0, 1.0) for at in range(len(names))])
     return [replace(found, course=course if grown else None)]
 
 
@@ -106,7 +108,9 @@ def _of_host(use: HostUse) -> list[list[str]]:
     rows = [[f"CPU: {CPU_WORDS[part]} (%)", number(share)] for part, share in (use.cpu_pct or {}).items()]
     known = {name: getattr(use, name) for name in (*_OF_THREADS, *_MEMORY)}
     rows += [[what, number(known[name])] for name, what in _OF_THREADS.items() if known[name] is not None]
-    rows += [[f"{what} per second", number(use.per_s[name])] for name, what in COUNTED.items() if use.per_s.get(name)]
+    rows += [
+        [f"{what} per second", number(use.per_s[name])] for name, what in INTERRUPTS.items() if use.per_s.get(name)
+    ]
     rows += [[what, size_text(known[name])] for name, what in _MEMORY.items() if known[name] is not None]
     for device, figures in {**use.disks, **use.networks}.items():
         rows += [[f"{device}: {_OF_DEVICES[name]}", number(value)] for name, value in figures.items()]
@@ -132,7 +136,7 @@ def work_by_configuration(manifests: Sequence[Manifest], labels: Mapping[int, st
 def _of_run(manifest: Manifest, labels: Mapping[int, str]) -> dict[str, Any]:
     result, planned = manifest.measured, manifest.plan.experiment
     assert planned is not None
-    each = {one.what: one.each for one in work_of(result)}
+    each = {one.what: one.each for one in server_work_of(result)}
     return {
         "order": planned.configuration,
         "configuration": labels.get(planned.configuration, UNKNOWN),

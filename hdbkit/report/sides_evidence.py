@@ -14,9 +14,11 @@ from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import settings_apart
 from hdbkit.charts.flame import flame_differences
 from hdbkit.config.metric import Metric
+from hdbkit.report.environment import environment
 from hdbkit.report.experiment_report import Evidence
 from hdbkit.report.page import Figure
-from hdbkit.report.tables import Table, environment, heading, plan_pair_tables, text_table
+from hdbkit.report.plan_tables import plan_pair_tables
+from hdbkit.report.tables import Table, heading, text_table
 from hdbkit.results.finding import Finding
 from hdbkit.results.kept import known_settings
 from hdbkit.text import many, number

@@ -27,7 +27,7 @@ ASSETS = {
     "icon.svg": "image/svg+xml",
 }
 """What the pages share, and the types of these files."""
-STATIC = "static/"
+_STATIC = "static/"
 FILTERS = ("kind", "database", "workload", "state")
 """The facts of an entry that the index can be filtered by."""
 _POLICY = (
@@ -71,9 +71,9 @@ def asset(name: str) -> bytes:
 
 def write_assets(folder: Path) -> None:
     """Write what the pages below ``folder`` share."""
-    (folder / STATIC).mkdir(parents=True, exist_ok=True)
+    (folder / _STATIC).mkdir(parents=True, exist_ok=True)
     for name in ASSETS:
-        path = folder / STATIC / name
+        path = folder / _STATIC / name
         if not path.is_file() or path.read_bytes() != asset(name):
             replace_file(path, asset(name))
 
@@ -82,7 +82,7 @@ def write_site_page(folder: Path, name: str, title: str, content: Content, sourc
     """Write the page ``name`` of the site in ``folder``; ``source`` is a file beside it that it was made from."""
     up = "../" * name.count("/")
     text = templates().get_template("site_page.html").render(
-        title=title, content=content, source=source, static=f"{up}{STATIC}", index=f"{up}index.html", policy=_POLICY,
+        title=title, content=content, source=source, static=f"{up}{_STATIC}", index=f"{up}index.html", policy=_POLICY,
     )  # fmt: skip
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ def write_index(folder: Path, title: str, entries: Sequence[Entry], words: str =
     filters = {name: sorted({one.facts[name] for one in entries if one.facts.get(name)}) for name in FILTERS}
     text = templates().get_template("site_index.html").render(
         title=title, words=words, entries=shown, total=len(entries), runs=Markup(runs),  # noqa: S704 (escaped)
-        filters=filters, static=STATIC, policy=_POLICY,
+        filters=filters, static=_STATIC, policy=_POLICY,
     )  # fmt: skip
     replace_file(folder / "index.html", text.encode())
     return folder / "index.html"

@@ -6,13 +6,15 @@ from hdbkit.analysis.comparison.plans import changed_note
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.config import SweepSpec
 from hdbkit.experiment.sweep_analysis import SweepAnalysis
+from hdbkit.report.environment import environment
 from hdbkit.report.experiment_report import Evidence
 from hdbkit.report.page import Figure
+from hdbkit.report.plan_tables import changed_plan_tables
 from hdbkit.report.ratio_tables import files_table, verdict_table
 from hdbkit.report.server_work import growth_table, work_by_configuration
 from hdbkit.report.sweep_journal import events_table, order_table, settings_table, unrestored
-from hdbkit.report.tables import Table, changed_plan_tables, environment
-from hdbkit.results.experiment_folder import each_run
+from hdbkit.report.tables import Table
+from hdbkit.results.experiment_runs import each_run
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import known_settings
 from hdbkit.results.manifest import Manifest

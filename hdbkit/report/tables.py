@@ -10,16 +10,10 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.plans import ChangedPlan, PlanPair
-from hdbkit.config import Target
-from hdbkit.config.load import WINDOW
-from hdbkit.config.model import unset
-from hdbkit.results.experiment_folder import ENDED_EARLY
-from hdbkit.results.kept import KeptSetting, QueryPlan
-from hdbkit.results.manifest import Manifest
+from hdbkit.results.experiment_runs import ENDED_EARLY
 from hdbkit.text import number
 
-MAX_ROWS = 1000
+_MAX_ROWS = 1000
 """Rows of a chart's table; a longer one is cut, with a note."""
 _MAX_STEPS = 120
 MAX_TEXT = 400
@@ -29,7 +23,7 @@ UNKNOWN = "\N{EN DASH}"
 
 
 @dataclass(frozen=True)
-class Course:
+class CourseCell:
     """What a table shows of a range of time that is chosen in the charts above it.
 
     A column is a factor times the sum of a series of the row over the steps of the range, over that of another one
@@ -72,7 +66,7 @@ class Table:
     cell_marks: Sequence[Sequence[str]] = ()
     preformatted: bool = False
     """Whether cells are lines whose spaces count."""
-    course: Course | None = None
+    course: CourseCell | None = None
     by_second: bool = False
     """Whether the first column is the second of a run: rows outside a chosen range are hidden."""
     during: tuple[float, float] | None = None
@@ -96,13 +90,13 @@ class Table:
 
 
 def frame_table(frame: pd.DataFrame, title: str) -> Table:
-    """Any frame as a table, at most ``MAX_ROWS`` rows of it."""
-    shown = frame.head(MAX_ROWS)
+    """Any frame as a table, at most ``_MAX_ROWS`` rows of it."""
+    shown = frame.head(_MAX_ROWS)
     numeric = [
         pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype) for dtype in shown.dtypes
     ]
     rows = [[cell(value) for value in row] for row in shown.itertuples(index=False)]
-    cut = f"the first {MAX_ROWS:,} of {len(frame):,} rows" if len(frame) > MAX_ROWS else ""
+    cut = f"the first {_MAX_ROWS:,} of {len(frame):,} rows" if len(frame) > _MAX_ROWS else ""
     return Table(title, [heading(str(name)) for name in frame.columns], rows, numeric, note=cut)
 
 
@@ -158,93 +152,3 @@ def milliseconds(latency_us: float | None) -> str:
     value = latency_us / 1000
     decimals = max(0, 2 - math.floor(math.log10(value))) if value > 0 else 0
     return f"{value:,.{min(decimals, 3)}f}"
-
-
-# The optimizer's plans as tables of lines: those of a run, of both sides of a comparison, and of a sweep.
-
-
-def plan_tables(plans: Mapping[str, QueryPlan]) -> list[Table]:
-    """A table per query, with its parameters below; a plan that it had earlier in the run is a table before."""
-    found = []
-    for name, one in plans.items():
-        from_s, note = 0.0, ", ".join(f"{key} = {value}" for key, value in one.arguments.items())
-        for each in one.earlier:
-            title = f"{name} until {each.until_s:.0f} s of the run"
-            found.append(_plan(title, each.text, note, (from_s, each.until_s)))
-            from_s = each.until_s
-        found.append(_plan(name, one.text, note, (from_s, math.inf)))
-    return found
-
-
-def slow_plan_tables(found: pd.DataFrame) -> list[Table]:
-    """A table per statement that was slow, with the plan of its slowest execution."""
-    return [
-        _plan(
-            f"{one['operation']}: {number(one['ms'])} ms at {one['t_us'] / 1e6:.1f} s of the run",
-            f"{one['statement']}\n\n{one['plan']}", "", ((one["t_us"] / 1000 - one["ms"]) / 1000, one["t_us"] / 1e6),
-        )
-        for one in found.to_dict("records")
-    ]  # fmt: skip
-
-
-def _plan(title: str, text: str, note: str, during: tuple[float, float]) -> Table:
-    rows = [[line] for line in text.splitlines()]
-    return Table(title, ["plan"], rows, [False], preformatted=True, note=note, during=during)
-
-
-def plan_pair_tables(pairs: Sequence[PlanPair], names: Sequence[str]) -> list[Table]:
-    """A table per query whose plans differ, both sides next to each other; lines that differ are marked."""
-    return [_side_by_side(one, names) for one in pairs if not one.alike]
-
-
-def changed_plan_tables(changed: Sequence[ChangedPlan]) -> list[Table]:
-    """A table per plan that is not the baseline's, next to it; headed by the configurations that have it."""
-    return [_side_by_side(one.pair, ("baseline", "; ".join(one.labels))) for one in changed]
-
-
-def _side_by_side(pair: PlanPair, names: Sequence[str]) -> Table:
-    return Table(
-        pair.operation, list(names), [list(lines) for lines in pair.lines], [False, False], preformatted=True,
-        marks=["unsure" if differs else "" for differs in pair.differs],
-    )  # fmt: skip
-
-
-def environment(
-    manifest: Manifest, settings: Mapping[str, KeptSetting] | None = None, load: Mapping[str, Any] | None = None
-) -> list[Table]:
-    """The tables of a run's environment; ``settings`` are those that it kept.
-
-    ``load`` replaces the run's own where the page covers more than this run.
-    """
-    plan = manifest.plan
-    workload = _seed_of("population", manifest.schema_facts)
-    driven = _seed_of("load", plan.load.model_dump(mode="json") if load is None else load)
-    driven |= {name: text for name, text in unset(type(plan.load).model_fields).items() if name not in driven}
-    if manifest.one_by_one:
-        driven = {name: value for name, value in driven.items() if name not in WINDOW}
-    tables = [
-        pairs_table("Server", {**manifest.server.known, "target": _address(plan.target)}),
-        pairs_table("Host of the clients", manifest.host.known),
-        pairs_table("Network between client and server", manifest.network.known),
-        pairs_table("Software", manifest.software),
-        pairs_table("Workload and load", {**workload, **driven}),
-    ]
-    changed = {name: one for name, one in (settings or {}).items() if one.changed}
-    if changed:
-        rows = [
-            [name, cell(one.text(one.value)), cell(one.text(one.default))]
-            for name, one in sorted(changed.items(), key=lambda named: named[0].lower())
-        ]
-        tables.append(text_table("Settings that are not the default", ["setting", "value", "default"], rows))
-    return [table for table in tables if table.rows]
-
-
-def _seed_of(what: str, pairs: Mapping[str, Any]) -> dict[str, Any]:
-    """What is given; a seed is named after what it seeds, since both workload and load have one."""
-    named = {f"seed of the {what}" if name == "seed" else name: value for name, value in pairs.items()}
-    return {name: value for name, value in named.items() if value is not None}
-
-
-def _address(target: Target) -> str:
-    port = f":{target.port}" if target.port else ""
-    return f"{target.kind}://{target.host or ''}{port}/{target.database or ''}"

@@ -16,7 +16,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import known_settings
 from hdbkit.text import many
 
-Setting = tuple[str, str | None]
+_Setting = tuple[str, str | None]
 """A setting's value, and the server's default if that is known; texts with units."""
 OWN_VALUES = frozenset({"seed"})
 """Options that differ from run to run by themselves."""
@@ -29,7 +29,7 @@ _BESIDE = frozenset({"duration_s", "rampup_s", "rampup_max_s"})
 """Options that distinguish runs less than their age does."""
 
 
-def settings_of(folder: RunFolder, plan: RunPlan) -> dict[str, Setting]:
+def settings_of(folder: RunFolder, plan: RunPlan) -> dict[str, _Setting]:
     """The settings of a run that somebody changed or a sweep varied; none where they cannot be read.
 
     Left out are those that only state where the server is: its port, and paths.
@@ -44,7 +44,7 @@ def settings_of(folder: RunFolder, plan: RunPlan) -> dict[str, Setting]:
     return {name: (value or "", default) for name, (value, default) in kept.items()} | _swept(plan, changed)
 
 
-def differing(runs: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
+def differing_values(runs: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
     """A column for each option and setting in which the runs differ; the rows are those of ``runs``.
 
     Args:
@@ -65,7 +65,7 @@ def differing(runs: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
     return found.apply(_numbers)
 
 
-def configurations(differences: pd.DataFrame) -> pd.Series[str]:
+def configurations_of(differences: pd.DataFrame) -> pd.Series[str]:
     """The differing values of each run as one text: ``partitions=4, shared_buffers=1GB``."""
     columns = []
     for name, values in differences.items():
@@ -143,7 +143,7 @@ def _parts(runs: pd.DataFrame, differences: pd.DataFrame) -> list[pd.Series[str]
     return parts
 
 
-def _swept(plan: RunPlan, read: Mapping[str, tuple[str | None, str | None]]) -> dict[str, Setting]:
+def _swept(plan: RunPlan, read: Mapping[str, tuple[str | None, str | None]]) -> dict[str, _Setting]:
     """The settings that a sweep gave the run, with all values of those that alternate within it."""
     alternating = plan.slices.settings if plan.slices else [plan.experiment.settings if plan.experiment else {}]
     values: dict[str, list[str]] = {}

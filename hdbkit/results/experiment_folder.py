@@ -1,4 +1,4 @@
-"""The folder of an experiment, ``experiments/<id>``: plan, journal, original settings, report; its runs as a frame.
+"""The folder of an experiment, ``experiments/<id>``: plan, journal, original settings, report.
 
 The journal allows an experiment to be killed at any time: every step is on disk (fsync) before the next one starts,
 and the settings of its servers are saved before the first change. A crash can only truncate the last line, which is
@@ -16,31 +16,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-import pandas as pd
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, ValidationError
 
 from hdbkit.config.problems import problems_of
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import held, irregular_entry, private, read_bytes, replace_file, sync_folder
 from hdbkit.paths import Inside
 from hdbkit.processes import birth_of
-from hdbkit.results.folder import END_GRACE_S, RunFolder, is_run, make_folder, only_match, only_one
-from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, SLICES, Journal, JournalLine, Step
-from hdbkit.results.manifest import Manifest
-from hdbkit.results.run_result import RunResult, SlicesConfiguration
+from hdbkit.results.folder import END_GRACE_S, make_folder, only_match, only_one
+from hdbkit.results.journal import Journal, Step
 from hdbkit.results.seal import drop_sealed, is_revoked, is_sealed, read_sealed, require_key, seal_of, write_sealed
 
-RUN_COLUMNS = (
-    *("number", "block", "configuration", "virtual_users"),
-    *("run_id", "status", "metric_value", "operations_per_s", "note", "checks_failed", "fresh"),
-)
-"""The columns of a runs frame that are not settings."""
-STRETCH = "stretch"
-"""A further column where a run has several rows of each configuration (``analysis.sweep.observations``)."""
-ENDED_EARLY = "ended early"
-"""The status of a run that a search ended early; only the search uses its result."""
 _PLAN, _BEFORE = "plan", "settings before"
 """The kinds of sealed files."""
 Plan = TypeVar("Plan", bound=BaseModel)
@@ -318,182 +306,5 @@ class _Kind(BaseModel):
     kind: str = "sweep"
 
 
-class _Slices(BaseModel):
-    configurations: tuple[int, ...]
-
-
-class _Planned(BaseModel):
-    number: int
-    block: int
-    configuration: int
-    virtual_users: int
-    fresh: bool = False
-
-
-class _Grid(BaseModel):
-    """The parts of a plan that the frame needs."""
-
-    configurations: tuple[dict[str, str], ...] = Field(min_length=1)
-    runs: tuple[_Planned, ...]
-    slices: _Slices | None = None
-
-    @model_validator(mode="after")
-    def _known(self) -> _Grid:
-        for planned in self.rows:
-            if not 0 <= planned.configuration < len(self.configurations):
-                raise ValueError(f"run {planned.number} is of the unknown configuration {planned.configuration}")
-        return self
-
-    @property
-    def rows(self) -> list[_Planned]:
-        """A row per run, or per run and configuration that alternates in it."""
-        if self.slices is None:
-            return list(self.runs)
-        return [
-            run.model_copy(update={"configuration": one}) for run in self.runs for one in self.slices.configurations
-        ]
-
-
-def runs_frame(folder: ExperimentFolder) -> pd.DataFrame:
-    """The planned runs of an experiment in order, one row each, with their outcome.
-
-    Where all configurations alternate within each run, a row per run and configuration, with the values of the
-    configuration's slices. :func:`each_run` then gives a row per run.
-
-    ``status`` is ``planned``, ``running``, ``done``, ``ended early``, ``failed`` or ``missing`` (its folder was
-    removed). ``metric_value`` is NaN unless the run is done or ended early; it is then that of the shorter window;
-    so is ``operations_per_s``, of all types.
-    ``note`` is the reason why a run failed or ended early; ``checks_failed`` is a tuple of the names of the checks
-    that failed in a run that is done. One more column for each setting.
-
-    Raises ``DamagedResult`` if the plan is missing or damaged.
-    """
-    state = folder.journal.state
-    plan = folder.read_plan(_Grid)  # after the journal, so that the plan has every run of the journal
-    rows = plan.rows
-    columns: dict[str, list[Any]] = {name: [getattr(run, name) for run in rows] for name in _Planned.model_fields}
-    outcomes = {run.number: _outcome(folder.root, state.runs.get(run.number)) for run in plan.runs}
-    of_rows = [outcomes[run.number] for run in rows]
-    if plan.slices:
-        of_rows = [_of_slices(one, run.configuration) for one, run in zip(of_rows, rows, strict=True)]
-    columns |= {name: [getattr(outcome, name) for outcome in of_rows] for name in _Outcome._fields}
-    settings = [plan.configurations[run.configuration] for run in rows]
-    names = list(plan.configurations[0])
-    columns |= {name: [one.get(name) for one in settings] for name in names}
-    return pd.DataFrame(columns, columns=[*RUN_COLUMNS, *names])
-
-
-def each_run(runs: pd.DataFrame) -> pd.DataFrame:
-    """A row per run of a runs frame, also where configurations alternate within runs."""
-    return runs.drop_duplicates("number")
-
-
-class _Outcome(NamedTuple):
-    """The outcome of a planned run: the columns of a runs frame that are not in the plan."""
-
-    status: str
-    run_id: str = ""
-    metric_value: float = float("nan")
-    operations_per_s: float = float("nan")
-    note: str = ""
-    checks_failed: tuple[str, ...] = ()
-    slices: Mapping[str, Mapping[str, Any]] | None = None
-    """The facts of each configuration, by its number, where configurations alternate within the run."""
-
-
-def _of_slices(outcome: _Outcome, configuration: int) -> _Outcome:
-    """The outcome of one of the configurations that alternate within a run."""
-    facts = (outcome.slices or {}).get(str(configuration), {})
-    return outcome._replace(metric_value=_number(facts.get(METRIC_VALUE)), operations_per_s=_number(facts.get(PER_S)))
-
-
-def _outcome(root: Path, line: JournalLine | None) -> _Outcome:
-    if line is None:
-        return _Outcome("planned")
-    if line.step is Step.RUN_STARTED:
-        return _Outcome("running", line.run_id)
-    if line.step is Step.RUN_FAILED:
-        return _Outcome("failed", line.run_id, note=line.note)
-    try:
-        facts = _facts(root, line)
-    except DamagedResult as error:
-        return _Outcome("missing", line.run_id, note=str(error))
-    value, per_s = (_number(facts.get(name)) for name in (METRIC_VALUE, PER_S))
-    if line.step is Step.RUN_ENDED_EARLY:
-        return _Outcome(ENDED_EARLY, line.run_id, value, per_s, line.note)
-    failed = tuple(facts.get(CHECKS_FAILED, ()))
-    return _Outcome("done", line.run_id, value, per_s, checks_failed=failed, slices=facts.get(SLICES))
-
-
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _number(fact: Any) -> float:
-    return float("nan") if fact is None else float(fact)
-
-
-def _facts(root: Path, line: JournalLine) -> Mapping[str, Any]:
-    """The facts of an ended run: from the journal, or from the manifest if an older journal lacks them.
-
-    Raises ``DamagedResult`` if the run no longer exists.
-    """
-    if METRIC_VALUE in line.details and is_run(root, line.run_id):
-        return line.details
-    return run_facts(RunFolder(root / line.run_id).read())
-
-
-def run_facts(manifest: Manifest) -> dict[str, Any]:
-    """The facts of an ended run that the journal stores, so that a runs frame does not read manifests."""
-    failed = [check.name for check in manifest.checks if check.passed is False]
-    facts = {**_measured(manifest.result), CHECKS_FAILED: failed}
-    if manifest.result and manifest.result.slices:
-        facts[SLICES] = {str(one.configuration): _measured(one) for one in manifest.result.slices.configurations}
-    return facts
-
-
-def _measured(found: RunResult | SlicesConfiguration | None) -> dict[str, Any]:
-    return {name: getattr(found, name, None) for name in (METRIC_VALUE, PER_S)}
-
-
-def unrestored(root: Path, identity: str) -> list[ExperimentFolder]:
-    """This account's experiments that changed the server ``identity`` and did not restore it, newest first.
-
-    Raises ``InputError`` if the account's key cannot be read.
-    """
-    found = []
-    for folder in experiment_folders(root):
-        with suppress(DamagedResult):
-            state = folder.journal.settings_state
-            if state.server(identity).changed and folder.is_own:
-                found.append(folder)
-    return found
-
-
-def drop_restored(root: Path) -> None:
-    """Remove the snapshots of servers that are restored: a process may have been killed before it removed them."""
-    for folder in experiment_folders(root):
-        with suppress(DamagedResult, InputError):
-            restored = folder.before.is_file() and not folder.journal.settings_state.changed
-            if restored and folder.is_own and folder.journal.state.executed_by is None:
-                folder.drop_before()
-
-
-def unverified(root: Path, identity: str | None = None) -> Iterator[tuple[ExperimentFolder, str]]:
-    """The experiments that may have left settings on the server ``identity``, or on any, newest first, each with why.
-
-    Their journal cannot be read, or their files are not this account's, as in a folder from elsewhere: what these
-    would restore is not used.
-    """
-    for folder in experiment_folders(root):
-        try:
-            state = folder.journal.settings_state
-            changed = state.changed if identity is None else state.server(identity).changed
-            if not changed or folder.journal.state.executed_by:
-                continue
-            own = folder.is_own
-        except (DamagedResult, InputError) as error:  # also a key that cannot be read
-            yield folder, str(error)
-        else:
-            if not own and not folder.is_stale_copy:
-                yield folder, f"this account did not write the files in {folder.path}"

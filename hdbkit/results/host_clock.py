@@ -42,7 +42,7 @@ class Exchange:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ClockEstimate:
     """How far a host's clock is ahead at a time of that clock, and by how much this may be wrong."""
 
     at_ns: int
@@ -50,27 +50,27 @@ class Estimate:
     uncertainty_ns: float
 
 
-def reliable(estimates: Sequence[Estimate]) -> tuple[Estimate, ...]:
+def reliable(estimates: Sequence[ClockEstimate]) -> tuple[ClockEstimate, ...]:
     """The estimates without those that a busy host spoilt, by their times; the best one is always among them."""
     allowed_ns = max(_ALWAYS_GOOD_NS, _WORSE * min((one.uncertainty_ns for one in estimates), default=0.0))
     good = [one for one in estimates if one.uncertainty_ns <= allowed_ns]
     return tuple(sorted(good, key=lambda one: one.at_ns))
 
 
-def estimate(exchanges: Sequence[Exchange]) -> Estimate:
+def estimate_clock(exchanges: Sequence[Exchange]) -> ClockEstimate:
     """The median offset of the fastest exchanges, of which there is at least one."""
     fastest = sorted(exchanges, key=lambda one: one.way_ns)[: min(_FASTEST, -(-len(exchanges) // _SPREAD))]
     offsets = [one.offset_ns for one in fastest]
     at_ns = int(np.median([one.answered_ns for one in fastest]))
     uncertainty = fastest[-1].way_ns / 2 + float(np.ptp(offsets)) / 2
-    return Estimate(at_ns, float(np.median(offsets)), max(uncertainty, 0.0))
+    return ClockEstimate(at_ns, float(np.median(offsets)), max(uncertainty, 0.0))
 
 
 @dataclass(frozen=True)
 class HostClock:
     """Converts times of a load host to the coordinator's clock. Without estimates the clocks are the same one."""
 
-    estimates: tuple[Estimate, ...] = ()
+    estimates: tuple[ClockEstimate, ...] = ()
 
     def offset_ns(self, host_ns: NDArray[np.int64]) -> NDArray[np.float64]:
         """How far the host's clock is ahead at these times of it: interpolated, and constant beyond the estimates."""

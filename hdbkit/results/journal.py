@@ -21,7 +21,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field, TypeAdapter, ValidationError
 
 from hdbkit.errors import DamagedResult
-from hdbkit.files import opened, private, read_bytes, sync_folder
+from hdbkit.files import opened_file, private, read_bytes, sync_folder
 from hdbkit.processes import birth_of
 
 METRIC_VALUE: Final = "metric_value"
@@ -30,7 +30,7 @@ PER_S: Final = "operations_per_s"
 """Detail of an ended run's line: its operations of all types per second."""
 CHECKS_FAILED: Final = "checks_failed"
 """Detail of a finished run's line: the names of failed checks."""
-SLICES: Final = "slices"
+SLICES_FACTOR: Final = "slices"
 """Detail of a finished run's line: metric and operations per second of each configuration that alternates in it."""
 GIVES_UP: Final = "gives_up"
 """Detail of a failed run's line: its configuration does not run in later blocks."""
@@ -104,7 +104,7 @@ _LINE: Final = TypeAdapter(JournalLine)
 
 
 @dataclass
-class ServerState:
+class _ServerState:
     """What an experiment changed on a server and has to restore.
 
     ``found`` are the original values of the settings that it varies, ``restored`` is the line of their restoration,
@@ -132,7 +132,7 @@ class ExperimentState:
         self.next_number = 1
         self.given_up: list[JournalLine] = []
         self.decisions: list[JournalLine] = []
-        self.servers: dict[str, ServerState] = {}
+        self.servers: dict[str, _ServerState] = {}
         self.broken_off: JournalLine | None = None
         self.begun: JournalLine | None = None
         self.since: datetime | None = None
@@ -173,7 +173,7 @@ class ExperimentState:
     def _take_server(self, line: JournalLine) -> None:
         """What the experiment changed on a server, and has to restore."""
         self._identity = str(line.details.get(IDENTITY, self._identity))
-        server = self.servers.setdefault(self._identity, ServerState())
+        server = self.servers.setdefault(self._identity, _ServerState())
         match line.step:
             case Step.SETTINGS_SAVED:
                 server.changed, server.restored = True, None
@@ -220,9 +220,9 @@ class ExperimentState:
         """Whether a server's data are not restored yet."""
         return any(one.data_kept for one in self.servers.values())
 
-    def server(self, identity: str) -> ServerState:
+    def server(self, identity: str) -> _ServerState:
         """What it changed on a server."""
-        return self.servers.get(identity) or ServerState()
+        return self.servers.get(identity) or _ServerState()
 
     def identity_of(self, position: int) -> str | None:
         """The server of a target, by the target's position in the plan; None if nothing of it was saved."""
@@ -330,7 +330,7 @@ class Journal:
     def _after_last_line(self) -> bytes | None:
         """The content after the last line read; None if that line no longer exists."""
         found = b""
-        with self._readable(), os.fdopen(opened(self._path), "rb") as file:
+        with self._readable(), os.fdopen(opened_file(self._path), "rb") as file:
             file.seek(self._offset - len(self._last))
             found = file.read()
         return found[len(self._last) :] if found.startswith(self._last) else None

@@ -13,18 +13,18 @@ from hdbkit.errors import DamagedResult
 from hdbkit.files import read_bytes, replace_file
 from hdbkit.results.folder import RunFolder
 
-Value = str | int | float | bool | None
+_Value = str | int | float | bool | None
 
 
 class KeptSetting(BaseModel):
     """A setting as read back at the start: value and default, both in ``unit``, and whether it was set explicitly."""
 
-    value: Value = None
+    value: _Value = None
     unit: str | None = None
-    default: Value = None
+    default: _Value = None
     changed: bool = False
 
-    def text(self, value: Value) -> str | None:
+    def text(self, value: _Value) -> str | None:
         """A value of it with its unit, such as ``4096 MB`` or ``16384 x 8kB``; None without one."""
         if value is None or not self.unit:
             return None if value is None else str(value)

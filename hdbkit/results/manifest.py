@@ -128,7 +128,7 @@ class FaultLine(BaseModel):
     error: str = ""
 
 
-class LoadHost(BaseModel):
+class LoadHostLine(BaseModel):
     """A load host of a run on several: its users, its clock against the coordinator's, and whether it was lost."""
 
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
@@ -251,7 +251,9 @@ class Manifest(BaseModel):
     host: HostFacts = HostFacts()
     server: ServerFacts = ServerFacts()
     network: NetworkFacts = NetworkFacts()
-    load_hosts: list[LoadHost] = Field(default_factory=list, description="empty: the host of the supervisor alone")
+    load_hosts: list[LoadHostLine] = Field(
+        default_factory=list, description="empty: the host of the supervisor alone"
+    )
     supervisor_pid: int | None = None
     ended_early: str = Field(default="", description="why it ended early by itself; empty if it did not")
     warnings: list[Warned] = Field(

@@ -11,10 +11,10 @@ from typing import final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hdbkit.config.steps import Step
+from hdbkit.config.steps import RateStep
 from hdbkit.text import number
 
-Number = int | float
+_Number = int | float
 """A number; a whole number, such as a recorded latency in microseconds, remains one."""
 
 
@@ -27,21 +27,21 @@ class Figures(BaseModel):
 class Quantiles(Figures):
     """Quantiles of latencies."""
 
-    def at(self, quantile: str) -> Number | None:
+    def at(self, quantile: str) -> _Number | None:
         """The value in microseconds of a quantile, given by its name: ``p95``."""
-        found: Number | None = getattr(self, f"{quantile}_us")
+        found: _Number | None = getattr(self, f"{quantile}_us")
         return found
 
 
 class Latencies(Quantiles):
     """Quantiles, maximum and mean of latencies in microseconds; None: there were none."""
 
-    p50_us: Number | None = None
-    p90_us: Number | None = None
-    p95_us: Number | None = None
-    p99_us: Number | None = None
-    p999_us: Number | None = None
-    max_us: Number | None = None
+    p50_us: _Number | None = None
+    p90_us: _Number | None = None
+    p95_us: _Number | None = None
+    p99_us: _Number | None = None
+    p999_us: _Number | None = None
+    max_us: _Number | None = None
     mean_us: float | None = None
 
 
@@ -266,15 +266,15 @@ class ScheduleResult(Figures):
 class StepLatencies(Quantiles):
     """Latencies of the metric's first operation in a step, in microseconds."""
 
-    p50_us: Number | None
-    p95_us: Number | None
-    p99_us: Number | None
+    p50_us: _Number | None
+    p95_us: _Number | None
+    p99_us: _Number | None
 
 
 class StepResult(Figures):
     """A step of the load within the window; seconds since the run's start."""
 
-    step: Step
+    step: RateStep
     start_s: float
     end_s: float
     offered_per_s: float | None = Field(description="mean planned rate; None: a step of a closed loop")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.files import opened, replace_file, sync_folder
+from hdbkit.files import opened_file, replace_file, sync_folder
 from hdbkit.paths import state_folder
 
 _KEY_BYTES = 32
@@ -99,7 +99,7 @@ def drop_sealed(path: Path) -> None:
 def _read(path: Path) -> tuple[dict[str, Any], bool]:
     """The content of a sealed file, and whether the seal is this account's."""
     try:
-        with os.fdopen(opened(path), "rb") as file:
+        with os.fdopen(opened_file(path), "rb") as file:
             found = json.loads(file.read(_MAX_BYTES))
         content, seal = found["content"], found["seal"]
         if not isinstance(content, dict):

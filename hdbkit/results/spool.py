@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hdbkit.errors import DamagedResult
-from hdbkit.files import opened
+from hdbkit.files import opened_file
 from hdbkit.results.columns import Outcome
 
 HEADER_BYTES = 4096
@@ -83,7 +83,7 @@ class SpoolReader:
     """Reads new records of a spool, also while the client writes."""
 
     def __init__(self, path: Path) -> None:
-        self._fd = opened(path)
+        self._fd = opened_file(path)
         try:
             self.client, self._type = _described(path, os.pread(self._fd, HEADER_BYTES, 0))
         except BaseException:
@@ -218,7 +218,7 @@ def require_readable(folder: Path) -> None:
 def _begun(folder: Path) -> Iterator[Path]:
     """The spools that have a header; a client that was killed before it wrote the header has no records."""
     for path in sorted(folder.glob("*.spool")):
-        with os.fdopen(opened(path), "rb") as file:
+        with os.fdopen(opened_file(path), "rb") as file:
             if any(file.read(len(_MAGIC))):
                 yield path
 
@@ -226,7 +226,7 @@ def _begun(folder: Path) -> Iterator[Path]:
 Records = NDArray[Any]
 
 VALID: Final = 0xB17E
-UNKNOWN: Final = -(2**63)
+UNKNOWN_DETAIL: Final = -(2**63)
 """A detail of 8 bytes that is not known; it has no value in Parquet."""
 _TIMES: Final = (("scheduled_ns", "<i8"), ("start_ns", "<i8"), ("end_ns", "<i8"))
 _HEAD: Final = (("virtual_user", "<u4"), ("operation", "u1"))

@@ -16,10 +16,12 @@ from hdbkit.databases import kinds as database_kinds
 from hdbkit.errors import InputError
 from hdbkit.servers._guard import read_note
 from hdbkit.servers.agent_control import AgentControl
-from hdbkit.servers.file_control import FileData, LocalControl
+from hdbkit.servers.file_control import LocalControl
+from hdbkit.servers.file_data import FileData
+from hdbkit.servers.launcher import Launcher
 from hdbkit.servers.no_settings import NoSettings
 from hdbkit.servers.place import Binaries
-from hdbkit.servers.private import Launcher, PrivateServer
+from hdbkit.servers.private import PrivateServer
 from hdbkit.servers.sql_control import SqlControl
 
 __all__ = ["Binaries", "PrivateServer", "control", "find_binaries", "private_server", "settings_account"]

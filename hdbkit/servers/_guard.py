@@ -21,7 +21,7 @@ import time
 
 NOTE = "server.json"
 """The file in a server's folder that describes what to stop, how, and what to remove. It contains no password."""
-GROUP = "control-group"
+PROCESS_GROUP = "control-group"
 """The file in a server's folder that contains the path of the server's control group."""
 USERS = "users"
 """The file in a server's folder that each run and sweep on the server keeps locked until it ends."""
@@ -104,7 +104,7 @@ def family(pid: int) -> list[int]:
     return found
 
 
-def stop_server(folder: str, note: dict[str, object], patience_s: float) -> bool:
+def end_server(folder: str, note: dict[str, object], patience_s: float) -> bool:
     """Send a folder's server its stop signals in order, then SIGKILL; return whether a server was running.
 
     A frozen server is continued first. What is killed is the server with all its processes.
@@ -148,7 +148,7 @@ def kill_helpers(folder: str, note: dict[str, object]) -> None:
 def remove_group(folder: str) -> None:
     """Remove the control group of a stopped server; retry until its last processes have left it."""
     try:
-        group = _content(folder, GROUP)
+        group = _content(folder, PROCESS_GROUP)
     except OSError:
         return
     for _ in range(100):
@@ -219,7 +219,7 @@ def main(folder: str) -> None:
     await_users(folder)
     note = read_note(folder)
     if note:
-        stop_server(folder, note, patience_s=10)
+        end_server(folder, note, patience_s=10)
     clear(folder, note)
 
 

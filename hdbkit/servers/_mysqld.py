@@ -22,13 +22,14 @@ from hdbkit.contracts import ServerControl
 from hdbkit.errors import ServerFailed
 from hdbkit.files import append
 from hdbkit.processes import is_alive
+from hdbkit.servers._mysqld_options import LOOSE, option_lines, option_values
 from hdbkit.servers.folder_control import FolderControl
+from hdbkit.servers.launcher import Launcher, TrialStart
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
-from hdbkit.servers.place import DATABASE, SERVER_UID, Binaries, Place, readable_by, run_as
-from hdbkit.servers.private import Launcher, Trial
+from hdbkit.servers.place import BENCH_DATABASE, SERVER_UID, Binaries, Place, readable_by, run_as
 from hdbkit.sql import find
 
-NAMED = "HDBKIT_MYSQLD"
+_NAMED = "HDBKIT_MYSQLD"
 """The environment variable that names a folder with server programs."""
 SETTINGS_FILE = "settings.cnf"
 _OPTIONS = "server.cnf"
@@ -55,7 +56,7 @@ class MysqldServer(Launcher):
     stop_signals = ("SIGTERM",)
     admin_user = "root"
     admin_database = "mysql"
-    database = DATABASE
+    database = BENCH_DATABASE
     settings_file = SETTINGS_FILE
     suffix = ".cnf"
     validates: tuple[str, ...]
@@ -124,7 +125,7 @@ class MysqldServer(Launcher):
         return option_values(text)
 
     @contextmanager
-    def trial(self, binaries: Binaries, present: Mapping[str, str]) -> Iterator[Trial]:
+    def trial(self, binaries: Binaries, present: Mapping[str, str]) -> Iterator[TrialStart]:
         """Have the program check each setting by itself; it reports a value that it would replace by another."""
         uid = SERVER_UID if os.geteuid() == 0 else None
         programs = readable_by(uid, binaries, self.program)
@@ -156,9 +157,9 @@ class MysqldServer(Launcher):
         place.write_new(place.folder / _OPTIONS, option_lines(values) + include)
 
 
-def candidates(program: str, *more: tuple[Path, str]) -> Iterator[tuple[Path, str]]:
+def mysqld_candidates(program: str, *more: tuple[Path, str]) -> Iterator[tuple[Path, str]]:
     """Folders that may contain server programs, preferred ones first, each with its source."""
-    named = os.environ.get(NAMED)
+    named = os.environ.get(_NAMED)
     if named:
         given = Path(named).expanduser()
         yield from ((folder, "named") for folder in (given, given / "bin", given.parent))
@@ -193,29 +194,3 @@ def _accepts(path: Path) -> bool:
             return bool(client.recv(1))
         except OSError:
             return False
-
-
-# The option files of MySQL and MariaDB: their text, and what it says.
-
-LOOSE = "loose-"
-"""Prefix of an option that may exist only as a variable and not as a startup option."""
-
-
-def option_lines(values: Mapping[str, str], prefix: str = "") -> str:
-    """The text of an option file that sets these values on the server."""
-    return "[mysqld]\n" + "".join(f'{prefix}{name} = "{_escaped(value)}"\n' for name, value in values.items())
-
-
-def option_values(text: str) -> dict[str, str]:
-    """Parse the text that :func:`option_lines` wrote."""
-    pairs = (line.partition("=") for line in text.split("\n") if "=" in line)
-    return {name.strip().removeprefix(LOOSE): _bare(value.strip()) for name, _, value in pairs}
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("\n", "\\n")
-
-
-def _bare(value: str) -> str:
-    inside = value[1:-1] if value[:1] == value[-1:] == '"' else value
-    return re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], inside)

@@ -18,12 +18,12 @@ from typing import Any
 from hdbkit.config import ControlSpec
 from hdbkit.config.control_spec import AGENT_PORT
 from hdbkit.config.passwords import TOKEN_VARIABLE, find_token
-from hdbkit.databases._base.listener import account_behind, name_of, trusted_accounts
+from hdbkit.databases._base.listener import account_behind, account_name, trusted_accounts
 from hdbkit.errors import CannotConnect, NoneFree, ServerDown, ServerFailed
 
-CAUSE = "cause"
+AGENT_CAUSE = "cause"
 """The key of an answer with the innermost reason of an error."""
-SERVER_DOWN = "server_down"
+AGENT_SERVER_DOWN = "server_down"
 """The key of an answer that is true if the agent's server is down and could not be repaired."""
 NONE_FREE = "none_free"
 """The key of an answer that is true if all connections of the agent's server are in use."""
@@ -129,7 +129,7 @@ class AgentClient:
         account = account_behind(connection.sock)
         if account is not None and account not in trusted_accounts(stated, ()):
             connection.close()
-            name = name_of(account)
+            name = account_name(account)
             advice = (
                 f"find out who listens; if it is the agent, set 'agent_account: {name}' in the target's 'control'"
             )
@@ -159,8 +159,8 @@ class AgentClient:
                 f"the agent {self.address} failed (status {status}); its log on {self._host} contains the reason"
             )
         if status >= 400:
-            kind = ServerDown if answer.get(SERVER_DOWN) else ServerFailed
-            cause = str(answer.get(CAUSE) or reason)
+            kind = ServerDown if answer.get(AGENT_SERVER_DOWN) else ServerFailed
+            cause = str(answer.get(AGENT_CAUSE) or reason)
             none_free = NoneFree(self.address, cause, "use fewer connections") if answer.get(NONE_FREE) else None
             raise kind(reason or f"the agent {self.address} rejected the request with status {status}") from (
                 none_free or ServerFailed(cause)

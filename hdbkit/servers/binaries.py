@@ -48,7 +48,7 @@ def program_folder(program: str) -> list[Path]:
     return [Path(found).resolve().parent] if found else []
 
 
-def chosen(
+def chosen_binaries(
     kind: str,
     title: str,
     available: list[Binaries],

@@ -6,19 +6,16 @@ not exist before is removed.
 
 from __future__ import annotations
 
-import shutil
-import time
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
-from hdbkit.contracts import BUILT, KEPT, Power, Session, Setting
-from hdbkit.errors import CannotConnect, InputError, ServerFailed, TransactionError
-from hdbkit.servers.no_settings import NoSettings
+from hdbkit.contracts import Power, Session, Setting
+from hdbkit.errors import CannotConnect, InputError, TransactionError
+from hdbkit.servers.launcher import Launcher
 from hdbkit.servers.power import power_of
-from hdbkit.servers.private import Launcher
 from hdbkit.servers.server_access import is_disconnected
 from hdbkit.servers.settings_file import SettingsFile
 from hdbkit.servers.sql_control import SqlControl, known_changes
@@ -95,62 +92,8 @@ class FileControl(SqlControl):
         return str(self._file)
 
 
-# Control of a database that is a file of an embedded engine: its data is kept and restored by copies next to it.
-
-
-class FileData(NoSettings):
-    """``contracts.ServerControl`` of a target whose file may be replaced; ``files``: the database, then its logs.
-
-    Nothing has the files open between two runs. A log is removed before the database is replaced, and comes after it,
-    so that a log never meets a database that is not its own, wherever a sweep is killed.
-    """
-
-    can_restore_data = True
-
-    def __init__(self, target: Target, files: tuple[Path, ...]) -> None:
-        super().__init__(target)
-        self._files = files
-
-    def keep_data(self, copy: str = KEPT) -> float:
-        """Copy the files; the seconds it took. Raises ``ServerFailed``."""
-        return self._copied(self._files, [self._kept(file, copy) for file in self._files])
-
-    def restore_data(self, copy: str = KEPT) -> float:
-        """Replace the files with a copy; the seconds it took. Raises ``ServerFailed``."""
-        return self._copied([self._kept(file, copy) for file in self._files], self._files)
-
-    def drop_kept_data(self) -> None:
-        """Remove the copies, if there are any."""
-        for file in self._files:
-            for copy in (KEPT, BUILT):
-                for made in (self._kept(file, copy), _draft(self._kept(file, copy)), _draft(file)):
-                    made.unlink(missing_ok=True)
-
-    def _copied(self, originals: Sequence[Path], copies: Sequence[Path]) -> float:
-        began = time.monotonic()
-        if not originals[0].is_file():
-            raise ServerFailed(f"there is no {originals[0]} to copy")
-        try:
-            for copy in copies[1:]:
-                copy.unlink(missing_ok=True)
-            for original, copy in zip(originals, copies, strict=True):
-                if original.is_file():
-                    shutil.copy2(original, _draft(copy))
-                    _draft(copy).replace(copy)
-        except OSError as error:
-            raise ServerFailed(f"{originals[0]} cannot be copied: {error}") from None
-        return time.monotonic() - began
-
-    def _kept(self, file: Path, copy: str) -> Path:
-        return file.with_name(f"{file.name}-{copy}")
-
-
-def _draft(file: Path) -> Path:
-    return file.with_name(f"{file.name}-draft")
-
-
 OURS = b"\n# hdbkit: settings of a sweep; the lines below are removed at its end\n"
-END = b"# hdbkit: end of the settings of a sweep\n"
+_END = b"# hdbkit: end of the settings of a sweep\n"
 _NAME = "zz-hdbkit"
 """The last name in a drop-in folder, whose files are read in the order of their names."""
 
@@ -159,7 +102,7 @@ class LocalControl(FileControl):
     """``contracts.ServerControl`` through a file and commands of this host.
 
     The settings go to a separate file in a drop-in folder, or to the end of the server's own file, between
-    :data:`OURS` and :data:`END`. Everything else stays unchanged; what others write there meanwhile is kept. The
+    :data:`OURS` and :data:`_END`. Everything else stays unchanged; what others write there meanwhile is kept. The
     server must read the settings after every other file that sets the same name. If another one takes precedence, the
     value that is read back differs and the change is undone.
     """
@@ -172,7 +115,7 @@ class LocalControl(FileControl):
         """Write the changes to the file; all of them are then also set on the running server."""
         others, ours = self._split(self._file.read() or b"")
         values = {**self._launcher.settings_in(ours.decode()), **changes}
-        self._file.write(others + OURS + self._launcher.settings_text(values).encode() + END)
+        self._file.write(others + OURS + self._launcher.settings_text(values).encode() + _END)
         return changes
 
     def _earlier(self, snapshot: Mapping[str, Any]) -> str | None:
@@ -189,7 +132,7 @@ class LocalControl(FileControl):
     def _split(self, content: bytes) -> tuple[bytes, bytes]:
         """What others wrote, and our lines. Lines after ours stay in the group of options that ours are in."""
         before, _, rest = content.partition(OURS)
-        ours, _, after = rest.partition(END)
+        ours, _, after = rest.partition(_END)
         if after.strip():
             before += b"\n" + self._launcher.settings_text({}).encode() + after
         return before, ours

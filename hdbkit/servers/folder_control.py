@@ -19,9 +19,10 @@ from hdbkit.config import Target
 from hdbkit.contracts import BUILT, KEPT, Session, Setting
 from hdbkit.errors import ServerFailed, TransactionError
 from hdbkit.servers.file_control import FileControl
+from hdbkit.servers.launcher import Launcher
 from hdbkit.servers.log import last_lines
 from hdbkit.servers.place import run_as
-from hdbkit.servers.private import Launcher, PrivateServer
+from hdbkit.servers.private import PrivateServer
 
 
 class PrivateControl(FileControl):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from hdbkit.files import opened
+from hdbkit.files import opened_file
 
 NO_MESSAGE = "it left no message"
 _MAX_LINES = 6
@@ -56,6 +56,6 @@ def last_lines(text: str, cleaned: Callable[[str], str] = str) -> str:
 
 def read_since(log: Path, size: int) -> str:
     """The text appended to a log since it had this size; all of it if the log was truncated. Raises ``OSError``."""
-    with os.fdopen(opened(log), "rb") as file:
+    with os.fdopen(opened_file(log), "rb") as file:
         file.seek(size if file.seek(0, os.SEEK_END) >= size else 0)
         return file.read().decode(errors="replace")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hdbkit.errors import ServerFailed
-from hdbkit.servers._mysqld import MysqldServer, candidates, error_lines
+from hdbkit.servers._mysqld import MysqldServer, error_lines, mysqld_candidates
 from hdbkit.servers.binaries import reported_version
 from hdbkit.servers.place import Place
 from hdbkit.sql import ANSI
@@ -28,7 +28,7 @@ class MariaServer(MysqldServer):
 
     def candidates(self) -> Iterator[tuple[Path, str]]:
         """The folder named by ``HDBKIT_MYSQLD``, PATH, and the system's folders."""
-        return candidates(self.program)
+        return mysqld_candidates(self.program)
 
     def version(self, folder: Path) -> str:
         """Empty without the installer, too."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hdbkit.errors import ServerFailed
 from hdbkit.paths import cache_folder
-from hdbkit.servers._mysqld import MysqldServer, candidates, error_lines
+from hdbkit.servers._mysqld import MysqldServer, error_lines, mysqld_candidates
 from hdbkit.servers.binaries import reported_version
 from hdbkit.servers.place import Place
 from hdbkit.sql import ANSI
@@ -29,7 +29,7 @@ class MysqlServer(MysqldServer):
     def candidates(self) -> Iterator[tuple[Path, str]]:
         """The folder named by ``HDBKIT_MYSQLD``, hdbkit's cache, PATH and the system's folders."""
         cached = sorted(cache_folder().glob("mysql-*/bin"), reverse=True)
-        return candidates(self.program, *((folder, "cache") for folder in cached))
+        return mysqld_candidates(self.program, *((folder, "cache") for folder in cached))
 
     def version(self, folder: Path) -> str:
         return reported_version(folder / self.program, r"Ver (\d+\.\d+\.\d+)(?!\S*MariaDB)")

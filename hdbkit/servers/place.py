@@ -34,7 +34,7 @@ SERVER_UID = 65534
 """The unprivileged account that a server runs as when its owner is root."""
 COPIES = Path("/var/cache/hdbkit")
 """The folder for copies of binaries that the server's account cannot run in their original folder."""
-DATABASE = "hdbkit"
+BENCH_DATABASE = "hdbkit"
 """The name of the measured database, where databases have names."""
 NEW_FOLDERS = "hdbkit-"
 """What the names of folders of servers begin with."""
@@ -70,7 +70,7 @@ class Place:
     stop_signals: list[str]
     admin_user: str
     user: str = "hdbkit"
-    database: str = DATABASE
+    database: str = BENCH_DATABASE
 
     @property
     def data(self) -> Path:
@@ -164,7 +164,7 @@ def folders_parent() -> Path:
     return there if os.access(there, os.W_OK) else Path(tempfile.gettempdir())
 
 
-def new_folder(folder: Path | None) -> Path:
+def new_server_folder(folder: Path | None) -> Path:
     """Create the folder of a new server: ``folder``, which must be missing or empty, or a new one if it is None."""
     if folder is None:
         made = Path(tempfile.mkdtemp(prefix=NEW_FOLDERS, dir=folders_parent()))

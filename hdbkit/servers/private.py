@@ -13,114 +13,36 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import SecretStr
 
 from hdbkit.config import Target
-from hdbkit.contracts import ServerControl
 from hdbkit.control_groups import move_to_cgroup
 from hdbkit.databases import database
 from hdbkit.errors import InputError, ServerFailed
 from hdbkit.files import held
 from hdbkit.servers import _guard
 from hdbkit.servers._guard import NOTE
-from hdbkit.servers.binaries import chosen, installed
+from hdbkit.servers.launcher import Launcher
 from hdbkit.servers.log import last_lines, read_since
 from hdbkit.servers.place import (
-    NEW_FOLDERS,
     SERVER_UID,
     Binaries,
     Place,
-    folders_parent,
     free_port,
-    new_folder,
     new_password,
+    new_server_folder,
     readable_by,
     socket_folder,
 )
 
 _STOP_PATIENCE_S = 120.0
 _owned: set[PrivateServer] = set()
-
-Trial = Callable[[Mapping[str, str]], str]
-"""Why the server's program would not start with these settings, in its own words; empty if it would."""
-
-
-class Launcher(Protocol):
-    """Starts one kind of server: each kind is one module of ``servers/`` with a ``LAUNCHER``."""
-
-    kind: str
-    title: str
-    advice: str
-    """What to do if the host has no such server."""
-    order: int
-    """Its rank among the kinds; the lowest is the default."""
-    program: str
-    """The server's program in the folder of binaries."""
-    pid_file: str
-    stop_signals: tuple[str, ...]
-    admin_user: str
-    admin_database: str
-    """The administrator's own database, which exists from the start."""
-    database: str
-    """The measured database."""
-    settings_file: str
-    """The file for changed settings, relative to the server's folder."""
-    suffix: str
-    """The suffix of settings files that the server reads from a drop-in folder."""
-
-    def candidates(self) -> Iterable[tuple[Path, str]]:
-        """Folders that may contain the program, preferred ones first, each with its source."""
-
-    def version(self, folder: Path) -> str:
-        """The version of the server in a folder; empty if it contains none of this kind."""
-
-    def find(self) -> list[Binaries]:
-        """The installed servers, preferred ones first."""
-        return installed(self.kind, self.candidates(), self.version)
-
-    def choose(self, version: str | None, source: str | None) -> Binaries:
-        """Select binaries by ``version``, such as "18" or "15.18", and ``source``, one of ``candidates`` or a folder.
-
-        Raises ``InputError`` if there are none.
-        """
-        return chosen(self.kind, self.title, self.find(), version, source, self.version, self.advice)
-
-    def build_commands(self, prefix: Path, options: Sequence[str], processes: int) -> list[list[str]]:
-        """The commands that build the server in its source folder and install it in ``prefix``; empty if unknown.
-
-        ``options`` are further arguments of the command that configures the build.
-        """
-        return []
-
-    def initialize(self, place: Place, admin_password: SecretStr, settings: Mapping[str, str]) -> None:
-        """Create the data folder and its configuration."""
-
-    def move(self, place: Place) -> None:
-        """Write the place's port to the configuration."""
-
-    def start(self, place: Place) -> None:
-        """Start the server and wait until it answers. Raises ``ServerFailed`` with the last lines of the log."""
-
-    def password_lines(self, place: Place, passwords: Mapping[str, SecretStr]) -> str:
-        """The content of the password file, in the driver's format."""
-
-    def settings_text(self, values: Mapping[str, str]) -> str:
-        """The lines of a settings file."""
-
-    def settings_in(self, text: str) -> dict[str, str]:
-        """Parse the text that ``settings_text`` wrote."""
-
-    def trial(self, binaries: Binaries, present: Mapping[str, str]) -> AbstractContextManager[Trial]:
-        """A function for trials of settings, in addition to those that the server has at ``present``."""
-
-    def control(self, target: Target) -> ServerControl:
-        """The control that changes the settings of a private server of this kind and keeps its data."""
 
 
 class PrivateServer:
@@ -218,14 +140,14 @@ class PrivateServer:
 
     def stop(self) -> None:
         """Stop the server and wait until it has exited; the folder stays. Does nothing if it is not running."""
-        _guard.stop_server(str(self.folder), self._note(), _STOP_PATIENCE_S)
+        _guard.end_server(str(self.folder), self._note(), _STOP_PATIENCE_S)
         if self.running:
             raise ServerFailed(f"the server in {self.folder} did not stop")
         _guard.remove_group(str(self.folder))
 
     def kill(self) -> None:
         """Kill the server, as before its data is replaced. Does nothing if it is not running."""
-        _guard.stop_server(str(self.folder), {**self._note(), "stop_signals": []}, _STOP_PATIENCE_S)
+        _guard.end_server(str(self.folder), {**self._note(), "stop_signals": []}, _STOP_PATIENCE_S)
 
     def start_ended(self, answers: Callable[[], bool]) -> None:
         """Stop what is left of it, and start."""
@@ -245,7 +167,7 @@ class PrivateServer:
         if self._owner_pid != os.getpid():
             return
         if not self.keep and self._place is not None:
-            _guard.stop_server(str(self.folder), self._note(), _STOP_PATIENCE_S)
+            _guard.end_server(str(self.folder), self._note(), _STOP_PATIENCE_S)
             if not self._adopted:
                 self.remove()
         self._dismiss_guard()
@@ -285,7 +207,7 @@ class PrivateServer:
             return self._adopt(Place.read(self._folder))
         uid = SERVER_UID if os.geteuid() == 0 else None
         binaries = readable_by(uid, self._binaries, self._launcher.program)
-        folder = new_folder(self._folder)
+        folder = new_server_folder(self._folder)
         self._own(folder)
         try:
             self._place = Place(
@@ -327,7 +249,7 @@ class PrivateServer:
         """Remove everything after a failed creation, even if the server was to be kept."""
         note = self._note() if self._place is not None else {}
         if note:
-            _guard.stop_server(str(folder), note, _STOP_PATIENCE_S)
+            _guard.end_server(str(folder), note, _STOP_PATIENCE_S)
         _guard.remove(str(folder), note)
         self._dismiss_guard()
         self._place, self._owner_pid = None, None
@@ -366,7 +288,7 @@ class PrivateServer:
         pid = _guard.server_pid(str(self.folder), self._note())
         if pid is not None:
             name = f"hdbkit-{self.place.port}-{self.folder.name}"
-            file = self.folder / _guard.GROUP
+            file = self.folder / _guard.PROCESS_GROUP
             move_to_cgroup(pid, name, lambda cgroup: file.write_text(str(cgroup), encoding="utf-8"))
 
     def _write_passwords(self, passwords: Mapping[str, SecretStr]) -> None:
@@ -436,46 +358,8 @@ def _forget_all() -> None:
 os.register_at_fork(after_in_child=_forget_all)
 
 
-def kept_servers() -> list[PrivateServer]:
-    """The kept servers of this account in folders that hdbkit chose, running or not.
-
-    A server whose owner runs, and removes it at its end, has a guard process. Such a server is not kept, and nothing
-    here touches it.
-    """
-    found = []
-    for path in sorted(folders_parent().glob(f"{NEW_FOLDERS}*")):
-        with suppress(InputError, OSError):
-            found.append(kept_server(path))
-    return found
-
-
-def kept_server(folder: Path | str) -> PrivateServer:
-    """The kept server of a folder.
-
-    Raises:
-        InputError: the folder is not that of a private server of this account, or the server belongs to a running
-            process.
-    """
-    path = Path(folder).expanduser().resolve()
-    server = PrivateServer.attach(path)
-    if server.folder.resolve() != path or path.stat().st_uid != os.geteuid():
-        raise InputError(f"{path} is not the folder of a private server of this account")
-    if _has_guard(server.folder):
-        raise InputError(f"the server in {path} was not kept: the process that started it removes it when it ends")
-    return server
-
-
 def is_server_folder(path: Path) -> bool:
     """Whether a private server was created in this folder."""
     with suppress(OSError):  # another account's
         return (path.expanduser() / NOTE).is_file()
-    return False
-
-
-def _has_guard(folder: Path) -> bool:
-    for path in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # the process has ended
-            *_, program, last = ["", *(path / "cmdline").read_text(errors="replace").rstrip("\0").split("\0")]
-            if last == str(folder) and program.endswith("/_guard.py"):
-                return True
     return False

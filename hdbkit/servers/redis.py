@@ -22,9 +22,9 @@ from hdbkit.files import append, read_bytes
 from hdbkit.processes import is_alive
 from hdbkit.servers.binaries import program_folder, reported_version
 from hdbkit.servers.folder_control import FolderControl
+from hdbkit.servers.launcher import Launcher, TrialStart
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
 from hdbkit.servers.place import Binaries, Place
-from hdbkit.servers.private import Launcher, Trial
 
 _CONFIGURATION = "server.conf"
 _SETTINGS = "settings.conf"
@@ -114,7 +114,7 @@ class RedisServer(Launcher):
         return {name: re.sub(r"\\(.)", r"\1", value) for name, value in _LINE.findall(text)}
 
     @contextmanager
-    def trial(self, binaries: Binaries, present: Mapping[str, str]) -> Iterator[Trial]:
+    def trial(self, binaries: Binaries, present: Mapping[str, str]) -> Iterator[TrialStart]:
         """The program checks no settings without starting."""
         yield lambda _: ""
 

@@ -6,15 +6,14 @@ and list none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
 
 from hdbkit.config import Target
-from hdbkit.contracts import ApplyBy, Power, Session, Setting
+from hdbkit.contracts import ApplyBy, Power, Setting
 from hdbkit.errors import CannotConnect, ServerFailed, TransactionError
 from hdbkit.servers.server_access import ServerAccess
+from hdbkit.servers.setting_rows import SettingRow, setting_row, tried
 from hdbkit.servers.values import same_value
 
 _ROUNDS = 3
@@ -44,7 +43,7 @@ class RunningSettings(ServerAccess):
         with self._session() as session:
             return [(str(name), str(value), bool(lost)) for name, value, lost in session.ask("running_settings")]
 
-    def _read(self, target: Target) -> dict[str, Seen]:
+    def _read(self, target: Target) -> dict[str, SettingRow]:
         """Every setting as a session of ``target`` sees it."""
         with self._session(target) as session:
             rows = session.ask("control_settings")
@@ -52,7 +51,7 @@ class RunningSettings(ServerAccess):
             may = self._target.may_change_settings
             for name in unknown:
                 self._tried[name] = tried(session, name) if may else ApplyBy.RESTART
-        return {row[0]: seen(row, self._tried) for row in rows}
+        return {row[0]: setting_row(row, self._tried) for row in rows}
 
     def _set_running(self, wanted: Mapping[str, str]) -> None:
         """Set these values on the running server; some limit others, so this may need several rounds."""
@@ -110,51 +109,3 @@ class RunningSettings(ServerAccess):
         """Start a stopped server, and reset what an interrupted maintenance left."""
         self._start_again()
         self._reset()
-
-
-# One row of the server's list of settings, as a session sees it.
-
-
-@dataclass(frozen=True)
-class Seen:
-    """A setting in a session: its shown value, what overrides the server's value, whether a restart is pending."""
-
-    setting: Setting
-    shown: str
-    winner: str | None
-    waiting: bool
-
-
-def tried(session: Session, name: str) -> ApplyBy:
-    """What it takes to change a setting, for servers that report it only in the error of a failed SET command."""
-    try:
-        session.ask("try_setting", name=name)
-    except TransactionError as error:
-        if f"'{name}'" in error.text:
-            return ApplyBy.RESTART
-    return ApplyBy.RELOAD
-
-
-def seen(row: Sequence[Any], found: Mapping[str, ApplyBy]) -> Seen:
-    """Parse a row of ``control_settings``; ``found`` completes rows that do not state how a change is applied."""
-    name, value, unit, default, apply_by, low, high, choices, kind, text, shown, winner, waiting = row
-    listed = choices.split(",") if isinstance(choices, str) else choices or ()
-    needs = ApplyBy(apply_by) if apply_by is not None else found[name]
-    setting = Setting(
-        name=name,
-        value=_text(value),
-        unit=unit,
-        default=None if default is None else str(default),
-        apply_by=needs,
-        minimum=float(low) if low is not None else None,
-        maximum=float(high) if high is not None else None,
-        choices=tuple(listed),
-        kind=kind,
-        description=text or "",
-    )
-    return Seen(setting, _text(shown), winner, bool(waiting) and needs is ApplyBy.RESTART)
-
-
-def _text(value: object) -> str:
-    """A value as text, whatever type the driver returned."""
-    return "" if value is None else str(value)

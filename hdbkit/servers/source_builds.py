@@ -25,8 +25,8 @@ from hdbkit.errors import InputError, ServerFailed
 from hdbkit.files import held, replace_file
 from hdbkit.paths import cache_folder
 from hdbkit.servers import place
+from hdbkit.servers.launcher import Launcher
 from hdbkit.servers.log import NO_MESSAGE, last_lines
-from hdbkit.servers.private import Launcher
 
 _NOTE: Final = "hdbkit.json"
 _PROGRAMS: Final = "bin"
@@ -61,7 +61,7 @@ def subject_of(checkout: Path, commit: str) -> str:
     return _git(checkout, "show", "--no-patch", "--format=%s", commit).stdout.strip()
 
 
-def described(checkout: Path, commit: str) -> str:
+def described_build(checkout: Path, commit: str) -> str:
     """A commit by the tag that it has or comes after (``v17.2``, ``v17.2-31-gabcdef12``), else its digits."""
     return _git(checkout, "describe", "--tags", "--always", f"--abbrev={_SHOWN}", commit).stdout.strip()
 

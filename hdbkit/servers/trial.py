@@ -94,7 +94,7 @@ def settable(target: Target, known: Mapping[str, Setting], values: Mapping[str, 
             found -= {
                 name for name, value in wanted.items() if name in found and not _set(session, known[name], value)
             }
-            found -= set(lacking(session, known, {name: wanted[name] for name in found & wanted.keys()}))
+            found -= set(settings_lacking(session, known, {name: wanted[name] for name in found & wanted.keys()}))
     return frozenset(found)
 
 
@@ -103,7 +103,7 @@ def in_session_values(known: Mapping[str, Setting], settings: Mapping[str, str])
     return {name: plain_value(known[name], value) for name, value in settings.items()}
 
 
-def lacking(session: Session, known: Mapping[str, Setting], wanted: Mapping[str, str]) -> list[str]:
+def settings_lacking(session: Session, known: Mapping[str, Setting], wanted: Mapping[str, str]) -> list[str]:
     """The settings that have another value than ``wanted`` in this session."""
     shown: dict[str, Any] = {row[0]: row[1] for row in session.ask("control_settings")} if wanted else {}
     return [

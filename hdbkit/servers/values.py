@@ -48,7 +48,7 @@ def is_switch(text: str) -> bool:
     return text.strip().lower() in ("on", "off", "yes", "no", "true", "false")
 
 
-def number_in(setting: Setting, text: str) -> float | None:
+def number_of_value(setting: Setting, text: str) -> float | None:
     """A number with or without a unit, converted to the setting's unit; None if number or unit are invalid."""
     found = _NUMBER.fullmatch(text)
     if not found:
@@ -69,7 +69,7 @@ def plain_value(setting: Setting, text: str) -> str:
     """``text`` in the form that the server's commands accept: switches as on or off, sizes as digits."""
     if setting.kind == "bool":
         return "on" if text.strip().lower() in _ON else "off"
-    number = number_in(setting, text) if setting.kind == "size" and not text.strip().isdigit() else None
+    number = number_of_value(setting, text) if setting.kind == "size" and not text.strip().isdigit() else None
     return text if number is None else str(int(number))
 
 
@@ -80,7 +80,7 @@ def same_value(setting: Setting, wanted: str, got: str) -> bool:
     if setting.kind == "enum":
         return _choice(setting, wanted) == _choice(setting, got)
     if setting.kind in _NUMBERS:
-        number, read = number_in(setting, wanted), number_in(setting, got)
+        number, read = number_of_value(setting, wanted), number_of_value(setting, got)
         if number is None or read is None:
             return wanted == got
         return math.isclose(number, read, rel_tol=1e-9)
@@ -92,7 +92,7 @@ def is_rounded(setting: Setting, wanted: str, got: str) -> bool:
     of_memory = setting.unit is not None and setting.unit.lstrip("0123456789") in SIZES
     if setting.kind != "size" and not of_memory:
         return False
-    number, read = number_in(setting, wanted), number_in(setting, got)
+    number, read = number_of_value(setting, wanted), number_of_value(setting, got)
     if number is None or read is None or min(number, read) <= 0:
         return False
     return abs(read - number) <= max(number, read) / 2
@@ -146,7 +146,7 @@ def may_read_back_otherwise(setting: Setting, wanted: str) -> bool:
     """
     if setting.kind == "enum":
         return wanted.strip().lower() in _ON and setting.value.strip().lower() not in _OFF
-    return setting.kind == "string" or number_in(setting, wanted) == _AUTOMATIC
+    return setting.kind == "string" or number_of_value(setting, wanted) == _AUTOMATIC
 
 
 def _items(text: str) -> list[str]:
@@ -155,7 +155,7 @@ def _items(text: str) -> list[str]:
 
 
 def _problem_in_number(setting: Setting, text: str) -> str | None:
-    number = number_in(setting, text)
+    number = number_of_value(setting, text)
     if number is None:
         kinds = _family(setting.unit) if setting.unit else {}
         units = f" (in {setting.unit}, or with one of {', '.join(kinds)})" if kinds else " (it has no unit)"

@@ -29,17 +29,17 @@ from hdbkit.config.cluster import FORMS, Cluster
 from hdbkit.errors import InputError
 from hdbkit.service.tokens import Role, Tokens
 from hdbkit.web.endpoint import EndpointOptions, listening, require_web
-from hdbkit.web.gate import Gate
-from hdbkit.web.guard import ANYONE, AuditLog, Guard, Scope, bearer_token
+from hdbkit.web.gate import RequestGate
+from hdbkit.web.guard import ANYONE, AuditLog, Guard, TokenScope, bearer_token
 
 if TYPE_CHECKING:
-    from hdbkit.service.jobs import Jobs
+    from hdbkit.service.jobs import JobStore
     from hdbkit.service.panels.process import Panels
 
 __all__ = ["ServiceOptions", "Started", "serve"]
 
 
-SERVICE = "service"
+_SERVICE = "service"
 SERVICE_PORT = 8448
 _API = "/api/"
 FIRST = "first"
@@ -67,7 +67,7 @@ class ServiceOptions(EndpointOptions):
 
 
 @dataclass(frozen=True)
-class Started:
+class StartedService:
     """What a client needs: the address, the fingerprint (None without TLS), and the first token if one was made."""
 
     url: str
@@ -77,10 +77,10 @@ class Started:
     results: Path
 
 
-def serve(
+def serve_verbs(
     options: ServiceOptions,
     workspace: Workspace,
-    say: Callable[[Started], None],
+    say: Callable[[StartedService], None],
     note: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Listen until SIGINT or SIGTERM. Jobs continue after it.
@@ -90,25 +90,25 @@ def serve(
     Raises:
         InputError: the options are invalid, the address is not available, or another service has the results folder.
     """
-    require_web("the service", SERVICE)
-    from hdbkit.service.jobs import Jobs
+    require_web("the service", _SERVICE)
+    from hdbkit.service.jobs import JobStore
 
     for one in options.cluster:
         try:
             Cluster.parse(one)
         except ValueError as error:
             raise InputError(f"--cluster: {error}") from None
-    with Jobs.alone(workspace), listening(options, SERVICE) as endpoint:
+    with JobStore.alone(workspace), listening(options, _SERVICE) as endpoint:
         tokens = Tokens(endpoint.state)
         made = None
         if not any(one.is_valid for one in tokens.listed()):
             made = tokens.add(FIRST, Role.SETTINGS, FIRST_DAYS)
         secure = endpoint.certificate is not None
-        jobs = Jobs(workspace, options.cluster, options.text_setting)
+        jobs = JobStore(workspace, options.cluster, options.text_setting)
         with _panels(options, workspace, note) as voila:
             os.nice(_NICE)
             guard = application(jobs, workspace, tokens, endpoint.audit, endpoint.gate, secure=secure, voila=voila)
-            say(Started(endpoint.url, endpoint.fingerprint, made, endpoint.audit.path, workspace.results))
+            say(StartedService(endpoint.url, endpoint.fingerprint, made, endpoint.audit.path, workspace.results))
             endpoint.serve(guard, _RESERVED, channels=options.panels)
 
 
@@ -125,11 +125,11 @@ def _panels(options: ServiceOptions, workspace: Workspace, note: Callable[[str],
 
 
 def application(
-    jobs: Jobs,
+    jobs: JobStore,
     workspace: Workspace,
     tokens: Tokens,
     audit: AuditLog,
-    gate: Gate,
+    gate: RequestGate,
     *,
     secure: bool = False,
     voila: Panels | None = None,
@@ -143,15 +143,15 @@ def application(
         secure: whether they are reached by TLS only.
         voila: what serves the panels.
     """
-    from hdbkit.service.app import make_app
-    from hdbkit.service.pages.rendering import STATIC
-    from hdbkit.service.permissions import LOGGED
-    from hdbkit.service.sessions import SESSION, SIGN_IN, Sessions
+    from hdbkit.service.app import make_service_app
+    from hdbkit.service.pages.rendering import STATIC_FILES
+    from hdbkit.service.permissions import LOGGED_FIELDS
+    from hdbkit.service.sessions import SESSION, SIGN_IN, BrowserSessions
 
-    sessions = Sessions(tokens, secure)
-    open_to_all = {_HEALTH, SIGN_IN, *STATIC}
+    sessions = BrowserSessions(tokens, secure)
+    open_to_all = {_HEALTH, SIGN_IN, *STATIC_FILES}
 
-    def who(scope: Scope) -> object | None:
+    def who(scope: TokenScope) -> object | None:
         if scope["path"] in open_to_all:
             return ANYONE
         if scope["path"].startswith(_API):
@@ -162,5 +162,5 @@ def application(
         scope["state"][SESSION], holder = found
         return holder
 
-    app = make_app(jobs, workspace, sessions, voila)
-    return Guard(app, who, audit, gate, advice=_ADVICE, logged=LOGGED, wrong=sessions.wrong, sign_in=SIGN_IN)
+    app = make_service_app(jobs, workspace, sessions, voila)
+    return Guard(app, who, audit, gate, advice=_ADVICE, logged=LOGGED_FIELDS, wrong=sessions.wrong, sign_in=SIGN_IN)

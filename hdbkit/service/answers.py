@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from hdbkit.config.problems import problems_of_details
 from hdbkit.errors import ConfigErrors, DamagedResult, HdbkitError, InputError, Problem
 from hdbkit.service.jobs import Busy, NoJob
-from hdbkit.web.guard import Application, Message, Receive, Scope, Send
+from hdbkit.web.guard import Application, Message, Receive, Send, TokenScope
 
 
 class Ascii(JSONResponse):
@@ -45,7 +45,7 @@ class Refused(HdbkitError):
         return self.reason
 
 
-def add_to(app: FastAPI) -> None:
+def add_handlers(app: FastAPI) -> None:
     """Have the application answer all errors in this way."""
     app.add_exception_handler(RequestValidationError, _invalid_parameters)
     app.add_exception_handler(HdbkitError, _failed)
@@ -86,7 +86,7 @@ def _invalid(problems: Sequence[Problem]) -> Ascii:
     return Ascii({"error": "; ".join(f"{one.where}: {one.what}" for one in problems), "problems": listed}, 422)
 
 
-def at(field: str, error: HdbkitError) -> ConfigErrors:
+def at_field(field: str, error: HdbkitError) -> ConfigErrors:
     """An error as that of a key of the request."""
     return ConfigErrors("the request", [Problem(field, str(error))])
 
@@ -107,7 +107,7 @@ class Headers:
         self._app = app
         self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: TokenScope, receive: Receive, send: Send) -> None:
         """Serve one request."""
 
         async def adding(message: Message) -> None:

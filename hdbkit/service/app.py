@@ -18,14 +18,14 @@ from hdbkit.results.folder import is_run
 from hdbkit.service import answers
 from hdbkit.service.answers import SECURE, Ascii, Headers, Refused, unless_known
 from hdbkit.service.job_folder import Job, State
-from hdbkit.service.jobs import Jobs
+from hdbkit.service.jobs import JobStore
 from hdbkit.service.live import Live, streamed
 from hdbkit.service.metrics import CONTENT_TYPE, RunMetrics
 from hdbkit.service.models import ErrorAnswer, ExperimentList, JobList, TargetList
 from hdbkit.service.panels.process import Panels
 from hdbkit.service.permissions import JOB, Permissions, Starter
 from hdbkit.service.results import Experiments, listed_targets, result_file, targets_version
-from hdbkit.service.sessions import Sessions
+from hdbkit.service.sessions import BrowserSessions
 from hdbkit.service.tokens import Role
 from hdbkit.service.verbs import VERBS, Verb
 
@@ -50,7 +50,7 @@ _ABOUT = (
     "the `ETag` of the last answer as `If-None-Match`: the answer is 304, without content, until something changes."
 )
 _SCHEMA = "#/components/schemas/{model}"
-JobId = Annotated[
+_JobId = Annotated[
     str, Path(pattern=r"^[A-Za-z0-9-]{1,80}$", description="the job's id", examples=["20261124T024500123-run-1a2b3c"])
 ]
 
@@ -60,8 +60,8 @@ ExperimentId = Annotated[
 ]
 
 
-def make_app(
-    jobs: Jobs, workspace: Workspace, sessions: Sessions | None = None, voila: Panels | None = None
+def make_service_app(
+    jobs: JobStore, workspace: Workspace, sessions: BrowserSessions | None = None, voila: Panels | None = None
 ) -> FastAPI:
     """Create the application; with ``sessions`` also the pages, with ``voila`` also the panels."""
     app = FastAPI(
@@ -75,7 +75,7 @@ def make_app(
         responses=_ERRORS,
         generate_unique_id_function=lambda route: route.name,
     )
-    answers.add_to(app)
+    answers.add_handlers(app)
     live, permit = Live(jobs, workspace), Permissions()
     app.add_middleware(Headers, headers=SECURE)
     for verb in VERBS.values():
@@ -129,7 +129,7 @@ def _add_unknown_verb(app: FastAPI) -> None:
         raise Refused(404, f"there is no verb '{verb[:40]}' (known: {listed}).{did_you_mean(verb[:40], list(VERBS))}")
 
 
-def _add_jobs(app: FastAPI, jobs: Jobs, permit: Permissions) -> None:
+def _add_jobs(app: FastAPI, jobs: JobStore, permit: Permissions) -> None:
     @app.get("/api/jobs", tags=["jobs"], response_model=JobList)
     def list_jobs(
         request: Request,
@@ -149,22 +149,22 @@ def _add_jobs(app: FastAPI, jobs: Jobs, permit: Permissions) -> None:
         return unless_known(request, jobs.refresh(), content)
 
     @app.get("/api/jobs/{job_id}", tags=["jobs"], responses=_UNKNOWN, response_model=Job)
-    def get_job(request: Request, job_id: JobId) -> Response:
+    def get_job(request: Request, job_id: _JobId) -> Response:
         """A job as it is now."""
         permit(request, Role.READ)
         return unless_known(request, jobs.refresh(), lambda: jobs.find(job_id))
 
     @app.post("/api/jobs/{job_id}/stop", tags=["jobs"], status_code=202, responses=_UNKNOWN)
-    def stop_job(request: Request, job_id: JobId) -> Job:
+    def stop_job(request: Request, job_id: _JobId) -> Job:
         """Stop a job as Ctrl-C does: a run keeps its result, a sweep restores the settings."""
         permit(request, Role.RUN, starts=True)
         setattr(request.state, JOB, job_id)
         return jobs.stop(job_id)
 
 
-def _add_results(app: FastAPI, jobs: Jobs, live: Live, permit: Permissions) -> None:
+def _add_results(app: FastAPI, jobs: JobStore, live: Live, permit: Permissions) -> None:
     @app.get("/api/jobs/{job_id}/result", tags=["results"], responses=_UNKNOWN, response_model=_Result)
-    def get_result(request: Request, job_id: JobId) -> FileResponse:
+    def get_result(request: Request, job_id: _JobId) -> FileResponse:
         """The document that the verb returned, as `--json` of the command line; typed for runs and experiments."""
         permit(request, Role.READ)
         return FileResponse(result_file(jobs, job_id), media_type="application/json")
@@ -176,7 +176,7 @@ def _add_results(app: FastAPI, jobs: Jobs, live: Live, permit: Permissions) -> N
         | {200: {"content": {"text/event-stream": {}}, "description": "events until the job ends"}},
         response_class=StreamingResponse,
     )
-    async def get_live(request: Request, job_id: JobId) -> StreamingResponse:
+    async def get_live(request: Request, job_id: _JobId) -> StreamingResponse:
         """Server-sent events: `tick` once per second with state, rate and p95; `end` when the job has ended."""
         permit(request, Role.READ)
         return streamed(live, jobs, job_id, request)

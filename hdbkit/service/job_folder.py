@@ -47,7 +47,7 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class Asked(_Record):
+class JobRequest(_Record):
     """What was asked, by whom and when, and the process that does it: its id and birth."""
 
     job_id: str
@@ -59,7 +59,7 @@ class Asked(_Record):
     birth: str
 
 
-class Progress(_Record):
+class _Progress(_Record):
     """How far a job is: its present run, its sweep, and what is being done."""
 
     run_id: str = ""
@@ -67,7 +67,7 @@ class Progress(_Record):
     doing: str = ""
 
 
-class Outcome(_Record):
+class _Outcome(_Record):
     """How a job ended; ``error`` is one sentence if it failed."""
 
     state: State
@@ -123,30 +123,30 @@ class JobFolder:
         self.path = path
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> JobRequest:
         """The request and its process. Raises ``DamagedResult``."""
-        return self._read("job.json", Asked)
+        return self._read("job.json", JobRequest)
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> _Progress:
         """How far it is."""
-        return self._read("progress.json", Progress) if (self.path / "progress.json").is_file() else Progress()
+        return self._read("progress.json", _Progress) if (self.path / "progress.json").is_file() else _Progress()
 
     @property
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> _Outcome | None:
         """How it ended; None if it has not, or was killed."""
-        return self._read("outcome.json", Outcome) if (self.path / "outcome.json").is_file() else None
+        return self._read("outcome.json", _Outcome) if (self.path / "outcome.json").is_file() else None
 
-    def note(self, record: Asked | Progress | Outcome) -> None:
+    def note(self, record: JobRequest | _Progress | _Outcome) -> None:
         """Write a record, whole or not at all."""
-        names = {Asked: "job.json", Progress: "progress.json", Outcome: "outcome.json"}
+        names = {JobRequest: "job.json", _Progress: "progress.json", _Outcome: "outcome.json"}
         replace_file(self.path / names[type(record)], record.model_dump_json().encode(), mode=0o600)
 
     def end(self, state: State, error: str = "") -> None:
         """Note how the job ended."""
-        self.note(Outcome(state=state, ended=datetime.now(UTC), error=error))
+        self.note(_Outcome(state=state, ended=datetime.now(UTC), error=error))
 
-    def signs(self, asked: Asked) -> Signs:
+    def signs(self, asked: JobRequest) -> Signs:
         """What differs when the job does: the job's files, and whether its process is there."""
         is_alive = birth_of(asked.pid) == asked.birth  # before the files, which it may write meanwhile
         return is_alive, *(_state_of(self.path / name) for name in ("progress.json", "outcome.json"))
@@ -172,11 +172,11 @@ class JobFolder:
             raise DamagedResult(f"the job's file {self.path / name} is missing or damaged") from None
 
 
-class Course:
+class JobCourse:
     """Notes the course of a job in its folder where it changes."""
 
     def __init__(self, folder: JobFolder) -> None:
-        self._folder, self._now = folder, Progress()
+        self._folder, self._now = folder, _Progress()
 
     def run(self, running: Running) -> None:
         """Note the present run."""

@@ -18,7 +18,7 @@ from hdbkit.errors import DamagedResult, HdbkitError
 from hdbkit.files import replace_file, results_umask
 from hdbkit.programs import STOPS
 from hdbkit.results.manifest import Status
-from hdbkit.service.job_folder import Course, JobFolder, State
+from hdbkit.service.job_folder import JobCourse, JobFolder, State
 from hdbkit.service.verbs import VERBS
 
 
@@ -68,6 +68,6 @@ def main() -> None:
 def _performed(folder: JobFolder) -> documents.Document:
     """Perform the verb; its document."""
     asked = folder.asked
-    verb, course = VERBS[asked.verb], Course(folder)
+    verb, course = VERBS[asked.verb], JobCourse(folder)
     report_to(course.say)
     return verb.perform(verb.request.of(asked.request, DEFAULT), course)

@@ -21,7 +21,7 @@ from hdbkit.errors import DamagedResult, HdbkitError, InputError
 from hdbkit.processes import birth_of
 from hdbkit.programs import Process, waiting_program
 from hdbkit.results.folder import make_folder, only_one
-from hdbkit.service.job_folder import JOBS, Asked, Job, JobFolder, Signs, State
+from hdbkit.service.job_folder import JOBS, Job, JobFolder, JobRequest, Signs, State
 from hdbkit.service.requests import Request
 from hdbkit.service.tokens import Role
 from hdbkit.service.verbs import VERBS, Verb
@@ -40,7 +40,7 @@ class NoJob(HdbkitError):
     """There is no job of this id."""
 
 
-class Jobs:
+class JobStore:
     """All jobs of a results folder. Jobs that have ended are kept in memory, so that a long list is quick to read.
 
     Jobs may use ``clusters`` and change ``text_settings``, and no others.
@@ -50,7 +50,7 @@ class Jobs:
         self, workspace: Workspace, clusters: Collection[str] = (), text_settings: Collection[str] = ()
     ) -> None:
         self._workspace, self.clusters = workspace, frozenset(clusters)
-        self._served = served.environment(clusters, text_settings)
+        self._served = served.served_environment(clusters, text_settings)
         self._root = make_folder(workspace.results / JOBS, exist_ok=True)
         self._starting, self._lock = threading.Lock(), threading.Lock()  # the second is held for moments only
         self._launcher = ThreadPoolExecutor(1, "launcher")  # jobs inherit its priority, not that of the event loop
@@ -169,9 +169,16 @@ class Jobs:
         with waiting as process:  # one that no job names must not start
             birth = birth_of(process.pid)
             folder.note(
-                Asked(job_id=job_id, verb=verb.name, request=request, holder=holder, created=now, pid=process.pid,
-                      birth=birth)
-            )  # fmt: skip
+                JobRequest(
+                    job_id=job_id,
+                    verb=verb.name,
+                    request=request,
+                    holder=holder,
+                    created=now,
+                    pid=process.pid,
+                    birth=birth,
+                )
+            )
         return folder, process
 
 
@@ -193,7 +200,7 @@ class _Running:
         return True
 
     @cached_property
-    def asked(self) -> Asked:
+    def asked(self) -> JobRequest:
         """What never changes. Raises ``DamagedResult``."""
         return self._folder.asked
 

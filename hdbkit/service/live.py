@@ -20,12 +20,12 @@ from hdbkit.execution.live import LiveView, Tick
 from hdbkit.results.folder import RunFolder
 from hdbkit.service.answers import Refused
 from hdbkit.service.job_folder import Job, State
-from hdbkit.service.jobs import Jobs
+from hdbkit.service.jobs import JobStore
 from hdbkit.web.guard import IS_VALID
 
 EVERY_S = 1.0
 MAX_VIEWERS = 200
-KEPT = 300
+_KEPT = 300
 """Past seconds that a new viewer is sent."""
 
 
@@ -35,7 +35,7 @@ class _Show:
 
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
     event: str = ""
-    past: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEPT))
+    past: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=_KEPT))
     """The newest facts, for who comes later."""
     number: int = 0
     ended: bool = False
@@ -46,7 +46,7 @@ class _Show:
 class Live:
     """The watched jobs. A job that nobody watches costs nothing."""
 
-    def __init__(self, jobs: Jobs, workspace: Workspace) -> None:
+    def __init__(self, jobs: JobStore, workspace: Workspace) -> None:
         self._jobs, self._workspace = jobs, workspace
         self._shows: dict[str, _Show] = {}
 
@@ -104,7 +104,7 @@ class Live:
                 view[1].close()
 
 
-def streamed(live: Live, jobs: Jobs, job_id: str, request: Request) -> StreamingResponse:
+def streamed(live: Live, jobs: JobStore, job_id: str, request: Request) -> StreamingResponse:
     """The events of a job as a response. Raises ``NoJob``, and ``Refused`` if there are too many viewers."""
     if live.viewers >= MAX_VIEWERS:
         raise Refused(429, f"{MAX_VIEWERS} viewers are connected, the maximum; wait 5 s", 5)

@@ -34,7 +34,7 @@ _GAUGES = {
     "hdbkit_server_cpu_cores": "processors that the server keeps busy, if it is on this host",
 }
 _LATENCY = "hdbkit_latency_seconds"
-NAMES = (*(f"{name}_total" for name in _TOTALS), *_GAUGES, _LATENCY)
+METRIC_NAMES = (*(f"{name}_total" for name in _TOTALS), *_GAUGES, _LATENCY)
 """The metrics."""
 
 

@@ -19,7 +19,7 @@ from hdbkit.errors import ConfigErrors, HdbkitError, Problem
 from hdbkit.service import answers
 from hdbkit.service.answers import Refused
 from hdbkit.service.job_folder import Job
-from hdbkit.service.jobs import Jobs, require_target
+from hdbkit.service.jobs import JobStore, require_target
 from hdbkit.service.requests import content_of
 from hdbkit.service.tokens import Holder, Role
 from hdbkit.service.verbs import Verb
@@ -27,7 +27,7 @@ from hdbkit.web.guard import BODY, HOLDER, header
 
 JOB = "job"
 NAME = "holder_name"
-LOGGED = (JOB, NAME)
+LOGGED_FIELDS = (JOB, NAME)
 """The keys of a request's state that the log has: the job, and the name of the token."""
 
 
@@ -58,7 +58,7 @@ def require(holder: Holder, role: Role) -> None:
 class Starter:
     """Starts jobs of those who may."""
 
-    def __init__(self, jobs: Jobs, workspace: Workspace, permit: Permissions) -> None:
+    def __init__(self, jobs: JobStore, workspace: Workspace, permit: Permissions) -> None:
         self._jobs, self._workspace, self._permit = jobs, workspace, permit
 
     def start(self, request: Request, verb: Verb) -> Job:
@@ -69,7 +69,7 @@ class Starter:
         try:
             wanted.look_up(self._workspace)
         except HdbkitError as error:
-            raise answers.at("id", error) from None
+            raise answers.at_field("id", error) from None
         require(holder, verb.needs(wanted))
         require_permitted(wanted, self._jobs.clusters)
         for field in ("target", *verb.occupies):
@@ -78,7 +78,7 @@ class Starter:
                 try:
                     require_target(name, self._workspace)
                 except HdbkitError as error:
-                    raise answers.at(field, error) from None
+                    raise answers.at_field(field, error) from None
         job = self._jobs.start(verb, wanted, given, holder.name)
         setattr(request.state, JOB, job.job_id)
         return job

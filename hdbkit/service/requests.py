@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo
 
 from hdbkit.analysis.comparison import sides
-from hdbkit.analysis.run.schedule import Limit
+from hdbkit.analysis.run.latency_limit import Limit
 from hdbkit.api import Workspace, max_rate
 from hdbkit.config import Load, SweepSpec
 from hdbkit.config.cluster import FORMS

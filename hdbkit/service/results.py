@@ -12,11 +12,11 @@ from hdbkit.errors import DamagedResult, HdbkitError
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folders
 from hdbkit.service.answers import Refused
 from hdbkit.service.job_folder import State
-from hdbkit.service.jobs import Jobs
+from hdbkit.service.jobs import JobStore
 from hdbkit.service.models import TargetAnswer
 
 
-def result_file(jobs: Jobs, job_id: str) -> str:
+def result_file(jobs: JobStore, job_id: str) -> str:
     """The file with the result of a job. Raises ``Refused`` if there is none."""
     job, file = jobs.find(job_id), jobs.folder(job_id).result_file
     if job.state is State.RUNNING:

@@ -20,7 +20,7 @@ from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.hammerdb import is_settings_file
 from hdbkit.results.folder import only_one
 from hdbkit.service import requests as asked
-from hdbkit.service.job_folder import Course
+from hdbkit.service.job_folder import JobCourse
 from hdbkit.service.tokens import Role
 from hdbkit.workloads import specification
 
@@ -28,12 +28,12 @@ DATA, SITES = "data", "sites"
 """Folders of the results folder: files that datagen wrote, and sites."""
 
 
-def data_folder(name: str) -> Path:
+def _data_folder(name: str) -> Path:
     """The folder of files that datagen wrote."""
     return api.DEFAULT.results / DATA / name
 
 
-Performed = Callable[[Any, Course], Document]
+Performed = Callable[[Any, JobCourse], Document]
 
 
 @dataclass(frozen=True)
@@ -70,38 +70,38 @@ class Verb:
         return frozenset(one for name in named for one in ([name] if isinstance(name, str) else name))
 
 
-def _run(one: asked.RunRequest, course: Course) -> Document:
+def _run(one: asked.RunRequest, course: JobCourse) -> Document:
     result = api.run(one.target, specification(one.workload), one.load, label=one.label, watch=course.run)
     return documents.of_run(result, result.report())
 
 
-def _watch(one: asked.WatchRequest, course: Course) -> Document:
+def _watch(one: asked.WatchRequest, course: JobCourse) -> Document:
     course.say("watching the load of another program")
     load = Load(duration_s=one.duration_s, virtual_users=one.virtual_users, counter_interval_s=1)
     result = api.watch(one.target, load, label=one.label)
     return documents.of_run(result, result.report())
 
 
-def _build(one: asked.BuildRequest, course: Course) -> Document:
+def _build(one: asked.BuildRequest, course: JobCourse) -> Document:
     course.say("loading rows")
-    files = data_folder(one.from_files) if one.from_files else None
+    files = _data_folder(one.from_files) if one.from_files else None
     found = api.connect(one.target).build(one.workload, loaders=one.loaders, from_files=files, cluster=one.cluster)
     return documents.of_build(found)
 
 
-def _check(one: asked.CheckRequest, course: Course) -> Document:
+def _check(one: asked.CheckRequest, course: JobCourse) -> Document:
     found = api.connect(one.target).check(one.workload, answers=one.answers, progress=course.say)
     return {"checks": documents.of_frame(found)}
 
 
-def _check_workload(one: asked.CheckWorkloadRequest, _: Course) -> Document:
+def _check_workload(one: asked.CheckWorkloadRequest, _: JobCourse) -> Document:
     return {"statements": documents.of_frame(api.check_workload(one.target, specification(one.workload)))}
 
 
-def _datagen(one: asked.DatagenRequest, course: Course) -> Document:
-    with _alone(data_folder(one.name)):
+def _datagen(one: asked.DatagenRequest, course: JobCourse) -> Document:
+    with _alone(_data_folder(one.name)):
         written = api.datagen(
-            one.workload, data_folder(one.name), format=one.format, chunks=one.chunks,
+            one.workload, _data_folder(one.name), format=one.format, chunks=one.chunks,
             progress=lambda done, chunks, rows: course.say(f"{done} of {chunks} chunks, {rows:,} rows written"),
         )  # fmt: skip
     return documents.of_written(written)
@@ -113,7 +113,7 @@ def _alone(folder: Path) -> AbstractContextManager[int]:
     return only_one(api.DEFAULT.results, name, f"another job writes {name}; wait until it ends")
 
 
-def _import(one: asked.ImportRequest, _: Course) -> Document:
+def _import(one: asked.ImportRequest, _: JobCourse) -> Document:
     with TemporaryDirectory() as folder:
         file = Path(folder, one.name)
         file.write_text(one.content, encoding="utf-8")
@@ -126,7 +126,7 @@ def _import(one: asked.ImportRequest, _: Course) -> Document:
         return {"files": files, "left_out": documents.of_frame(made.left_out)}
 
 
-def _site(one: asked.SiteRequest, course: Course) -> Document:
+def _site(one: asked.SiteRequest, course: JobCourse) -> Document:
     folder = api.DEFAULT.results / SITES / one.name
     with _alone(folder):
         done = api.site(
@@ -136,7 +136,7 @@ def _site(one: asked.SiteRequest, course: Course) -> Document:
     return {"index": str(done.index), "pages": documents.of_frame(done.pages), "skipped": list(done.skipped)}
 
 
-def _releases(one: asked.ReleasesRequest, course: Course) -> Document:
+def _releases(one: asked.ReleasesRequest, course: JobCourse) -> Document:
     planned = api.plan_releases(
         api.DEFAULT.targets.parent / asked.CHECKOUTS / one.checkout, one.refs, database=one.database,
         blocks=one.blocks, workload=one.workload, load=one.load, virtual_users=one.virtual_users,
@@ -144,48 +144,48 @@ def _releases(one: asked.ReleasesRequest, course: Course) -> Document:
     return _executed(api.plan_slow_commit(planned) if one.bisect else planned, course)
 
 
-def _drop(one: asked.DropRequest, _: Course) -> Document:
+def _drop(one: asked.DropRequest, _: JobCourse) -> Document:
     return {"dropped": api.connect(one.target).drop(one.workload).dropped}
 
 
-def _doctor(one: asked.DoctorRequest, _: Course) -> Document:
+def _doctor(one: asked.DoctorRequest, _: JobCourse) -> Document:
     return {"findings": documents.of_frame(api.doctor(one.target, workload=one.workload))}
 
 
-def _sweep(one: asked.SweepRequest, course: Course) -> Document:
+def _sweep(one: asked.SweepRequest, course: JobCourse) -> Document:
     done = api.sweep(one.target, one.sweep, blocks=one.blocks, watch=course.experiment, watch_run=course.run)
     return documents.of_result(done, done.report())
 
 
-def _plan(one: asked.PlanRequest, _: Course) -> Document:
+def _plan(one: asked.PlanRequest, _: JobCourse) -> Document:
     planned = api.plan_sweep(one.target, one.sweep, blocks=one.blocks)
     return documents.of_plan(planned, api.planned_power(planned), api.planned_hosts(planned))
 
 
-def _find_max(one: asked.FindMaxRequest, course: Course) -> Document:
+def _find_max(one: asked.FindMaxRequest, course: JobCourse) -> Document:
     return _executed(
         api.plan_max_rate(one.target, one.limit, one.workload, one.load, label=one.label, blocks=one.blocks), course
     )
 
 
-def _profile(one: asked.ProfileRequest, course: Course) -> Document:
+def _profile(one: asked.ProfileRequest, course: JobCourse) -> Document:
     users, workload = one.virtual_users, specification(one.workload)
     planned = api.plan_profile(one.name, one.target, workload, one.load, virtual_users=users, blocks=one.blocks)
     return _executed(planned, course)
 
 
-def _executed(planned: ExperimentPlan, course: Course) -> Document:
+def _executed(planned: ExperimentPlan, course: JobCourse) -> Document:
     found = api.run_experiment(planned, watch=course.experiment, watch_run=course.run)
     return documents.of_result(found, found.report())
 
 
-def _compare(one: asked.CompareRequest, _: Course) -> Document:
+def _compare(one: asked.CompareRequest, _: JobCourse) -> Document:
     found = api.compare(one.base, one.new)
     gate = None if one.fail_below is None else found.gate(one.fail_below)
     return documents.of_result(found, found.report(), gate)
 
 
-def _measure_in_turn(one: asked.MeasureInTurnRequest, course: Course) -> Document:
+def _measure_in_turn(one: asked.MeasureInTurnRequest, course: JobCourse) -> Document:
     planned = api.plan_comparison(
         one.base, one.new, together=one.together, workload=one.workload, load=one.load,
         virtual_users=one.virtual_users, label=one.label, blocks=one.blocks,
@@ -193,14 +193,14 @@ def _measure_in_turn(one: asked.MeasureInTurnRequest, course: Course) -> Documen
     return _executed(planned, course)
 
 
-def _resume(one: asked.ResumeRequest, course: Course) -> Document:
+def _resume(one: asked.ResumeRequest, course: JobCourse) -> Document:
     found = api.resume_experiment(
         one.id, one.targets, blocks=one.blocks, watch=course.experiment, watch_run=course.run
     )
     return documents.of_result(found, found.report())
 
 
-def _report(one: asked.ReportRequest, _: Course) -> Document:
+def _report(one: asked.ReportRequest, _: JobCourse) -> Document:
     try:
         found: api.Result | api.ExperimentResult = api.result(one.id)
     except InputError as error:
@@ -211,24 +211,24 @@ def _report(one: asked.ReportRequest, _: Course) -> Document:
     return documents.of_result(found, found.report())
 
 
-def _history(one: asked.HistoryRequest, _: Course) -> Document:
+def _history(one: asked.HistoryRequest, _: JobCourse) -> Document:
     found = api.history(one.name)
     return documents.of_result(found, found.report())
 
 
-def _profiles(_: asked.ProfilesRequest, __: Course) -> Document:
+def _profiles(_: asked.ProfilesRequest, __: JobCourse) -> Document:
     return {"profiles": documents.of_frame(api.profiles())}
 
 
-def _runs(one: asked.RunsRequest, _: Course) -> Document:
+def _runs(one: asked.RunsRequest, _: JobCourse) -> Document:
     return {"runs": documents.of_frame(api.runs(one.where))}
 
 
-def _engines(_: asked.EnginesRequest, __: Course) -> Document:
+def _engines(_: asked.EnginesRequest, __: JobCourse) -> Document:
     return {"engines": documents.of_frame(api.list_engines())}
 
 
-def _demo(one: asked.DemoRequest, course: Course) -> Document:
+def _demo(one: asked.DemoRequest, course: JobCourse) -> Document:
     done = api.demo(quick=one.quick, say=course.say, watch=course.experiment, watch_run=course.run)
     return documents.of_result(done, done.report())
 

@@ -24,7 +24,7 @@ from hdbkit.config.model import ConfigModel
 from hdbkit.errors import InputError, MissingDriver
 from hdbkit.files import replace_file
 from hdbkit.paths import state_folder
-from hdbkit.web.gate import MAX_UNVERIFIED, Gate
+from hdbkit.web.gate import MAX_UNVERIFIED, RequestGate
 from hdbkit.web.guard import AuditLog, Guard
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ class Endpoint:
     """A listening socket with its certificate (None without TLS), log and folder of state."""
 
     host: str
-    gate: Gate
-    certificate: Certificate | None
+    gate: RequestGate
+    certificate: _Certificate | None
     audit: AuditLog
     state: Path
     client_ca: Path | None = None
@@ -155,7 +155,7 @@ def _address(listen: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _certificate(options: EndpointOptions, state: Path, host: str, noun: str) -> Certificate | None:
+def _certificate(options: EndpointOptions, state: Path, host: str, noun: str) -> _Certificate | None:
     if not options.tls:
         return None
     if (options.certificate is None) != (options.key is None):
@@ -165,10 +165,10 @@ def _certificate(options: EndpointOptions, state: Path, host: str, noun: str) ->
     return own_certificate(state, host, f"hdbkit {noun}")
 
 
-def _gate(host: str, port: int, noun: str) -> Gate:
+def _gate(host: str, port: int, noun: str) -> RequestGate:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return Gate(socket.create_server((address[0], port), family=family, backlog=_BACKLOG))
+        return RequestGate(socket.create_server((address[0], port), family=family, backlog=_BACKLOG))
     except OSError as error:
         raise InputError(f"the {noun} cannot listen on {host}:{port}: {error.strerror or error}") from None
 
@@ -177,7 +177,7 @@ _LIFE = timedelta(days=3650)
 
 
 @dataclass(frozen=True)
-class Certificate:
+class _Certificate:
     """The files of a certificate and its key (PEM), and the certificate's SHA-256 in hexadecimal."""
 
     file: Path
@@ -185,11 +185,11 @@ class Certificate:
     fingerprint: str
 
 
-def _given_certificate(file: Path, key: Path) -> Certificate:
+def _given_certificate(file: Path, key: Path) -> _Certificate:
     """Load the user's certificate; the first one in the file is the server's. Raises ``InputError``."""
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(file, key, password="")
-        return Certificate(file, key, _fingerprint(file))
+        return _Certificate(file, key, _fingerprint(file))
     except (OSError, ValueError) as error:  # an SSLError is an OSError
         raise InputError(
             f"{file} and {key} are not a certificate and its key (PEM, without passphrase): {error}"
@@ -206,7 +206,7 @@ def _check_authorities(file: Path, tls: bool) -> None:
         raise InputError(f"{file} has no certificates of authorities (PEM): {error}") from None
 
 
-def own_certificate(folder: Path, host: str, title: str) -> Certificate:
+def own_certificate(folder: Path, host: str, title: str) -> _Certificate:
     """Load the server's self-signed certificate for ``host``; create it, with this title, the first time."""
     file, key = folder / "certificate.pem", folder / "key.pem"
     if not (file.is_file() and key.is_file()):

@@ -23,7 +23,7 @@ _AT_ONCE = 16
 class _Connection(socket.socket):
     """An accepted connection; ``key`` is its peer's address and port."""
 
-    gate: Gate | None = None
+    gate: RequestGate | None = None
     key: tuple[str, int] = ("", 0)
     expires: asyncio.TimerHandle | None = None
     answering = 0
@@ -48,7 +48,7 @@ class _Connection(socket.socket):
         super().close()
 
 
-class Gate(socket.socket):
+class RequestGate(socket.socket):
     """A listening socket for an event loop, in whose thread all is called."""
 
     def __init__(self, listening: socket.socket) -> None:

@@ -81,7 +81,7 @@ def require_sight(schema: Schema, access: Access, least: Access = Access()) -> N
         require_access(schema, access)
 
 
-def grown(found: WorkloadSpec, asked: Workload) -> WorkloadSpec | None:
+def grown_spec(found: WorkloadSpec, asked: Workload) -> WorkloadSpec | None:
     """``found`` at the scale that is asked for, if a build can add what is missing; else None.
 
     Only fields that are set in what is asked are compared.

@@ -16,7 +16,7 @@ from typing import Any
 from hdbkit.awaiting import threads
 from hdbkit.contracts import Capability, Check, CheckSession, Database, PlannedCheck, Row, Session
 from hdbkit.errors import ErrorClass, TransactionError
-from hdbkit.readings import STATEMENTS
+from hdbkit.readings import STATEMENT_READINGS
 
 Started = Callable[[str], None]
 """Called with the name of each check and of each statement of it, as that statement is sent."""
@@ -26,7 +26,7 @@ def run_checks(
     planned: Sequence[PlannedCheck], engine: Database, session: Session, started: Started = lambda _: None
 ) -> Iterator[Check]:
     """Yield the result of each check that the engine can answer, until a required one fails."""
-    sessions = Sessions([session])
+    sessions = CheckSessions([session])
     for one in _answerable(planned, engine):
         found = _result(one, engine, sessions, started)
         yield found
@@ -44,7 +44,7 @@ def run_checks_at_once(
     """
     plan = list(enumerate(_answerable(planned, engine)))
     found: dict[int, Check] = {}
-    shared = Sessions(sessions)
+    shared = CheckSessions(sessions)
 
     def work(checks: Iterator[tuple[int, PlannedCheck]]) -> bool:
         for number, one in checks:
@@ -60,7 +60,7 @@ def run_checks_at_once(
     return [check for _, check in sorted(found.items())]
 
 
-class Sessions:
+class CheckSessions:
     """Sessions that answer one operation at a time each; one whose connection is lost answers no more."""
 
     def __init__(self, sessions: Sequence[Session]) -> None:
@@ -110,7 +110,7 @@ def _answerable(planned: Sequence[PlannedCheck], engine: Database) -> Iterator[P
     return (one for one in planned if not one.needs or one.needs in engine.capabilities)
 
 
-def _result(one: PlannedCheck, engine: Database, sessions: Sessions, started: Started) -> Check:
+def _result(one: PlannedCheck, engine: Database, sessions: CheckSessions, started: Started) -> Check:
     asked = _Asked(sessions, one.name, started)
     try:
         return one.decide(asked)
@@ -118,7 +118,7 @@ def _result(one: PlannedCheck, engine: Database, sessions: Sessions, started: St
         return Check(one.name, None, _reason(error, asked.statement, engine, sessions))
 
 
-def _is_last(one: PlannedCheck, found: Check, sessions: Sessions) -> bool:
+def _is_last(one: PlannedCheck, found: Check, sessions: CheckSessions) -> bool:
     """Whether no session can answer a further check, or none makes sense."""
     return not sessions.at_once or (one.required and found.passed is False)
 
@@ -140,7 +140,7 @@ def _all_there(session: CheckSession, *, name: str, expected: Sequence[str]) -> 
 class _Asked:
     """Reports each statement, and keeps the name of the last."""
 
-    def __init__(self, sessions: Sessions, check: str, started: Started) -> None:
+    def __init__(self, sessions: CheckSessions, check: str, started: Started) -> None:
         self._sessions, self._check, self._started = sessions, check, started
         self.at_once = max(1, sessions.at_once)
         self.statement = ""
@@ -158,12 +158,12 @@ class _Asked:
         self._started(f"{self._check} (statement {operation})")
 
 
-def _reason(error: TransactionError, statement: str, engine: Database, sessions: Sessions) -> str:
+def _reason(error: TransactionError, statement: str, engine: Database, sessions: CheckSessions) -> str:
     if error.error_class is not ErrorClass.STATEMENT_TIMEOUT:
         return f"could not be checked: statement {statement}: {error}"
     try:
         with sessions.taken() as session:
-            limit = next((one for one in engine.timeouts(session) if one.ends == STATEMENTS), None)
+            limit = next((one for one in engine.timeouts(session) if one.ends == STATEMENT_READINGS), None)
     except TransactionError:
         limit = None
     reason = f"the timeout of {limit.seconds:g} s, which {limit.setter} sets" if limit else error.text

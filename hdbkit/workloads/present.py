@@ -25,9 +25,10 @@ from hdbkit.errors import (
     TransactionError,
 )
 from hdbkit.readings import ServerRole
-from hdbkit.sql import SERVER_STATEMENTS, Statement, find, in_its_file
+from hdbkit.sql import SERVER_STATEMENTS, find, in_its_file
+from hdbkit.statement import Statement
 from hdbkit.workloads import workload
-from hdbkit.workloads.built import build_command, differences, drop_command, grown, require_access
+from hdbkit.workloads.built import build_command, differences, drop_command, grown_spec, require_access
 
 _EXPLAIN: Final = "explain_text"
 _VALUES: Final = ("NULL", "1")
@@ -212,10 +213,10 @@ def schema_in(schema: Schema, target: Target, asked: Workload) -> WorkloadSpec:
     try:
         return _schema_in(schema, target, asked)
     except SchemaProblem as problem:
-        raise advised(problem, schema) from None
+        raise advised_build(problem, schema) from None
 
 
-def advised(problem: SchemaProblem, schema: Schema) -> SchemaProblem:
+def advised_build(problem: SchemaProblem, schema: Schema) -> SchemaProblem:
     """``problem``; its advice refers to the primary, or to another build, if that prevents this one."""
     role = database(schema.target).role(schema.session)
     if role is ServerRole.PRIMARY and isinstance(problem, HalfBuilt) and not schema.claim():
@@ -264,7 +265,7 @@ def _schema_in(schema: Schema, target: Target, asked: Workload) -> WorkloadSpec:
     different = differences(found, spec)
     if different:
         name, value, other = different[0]
-        rebuild = build if grown(found, asked) else f"{drop_command(target, spec.named)}, then: {build}"
+        rebuild = build if grown_spec(found, asked) else f"{drop_command(target, spec.named)}, then: {build}"
         raise SchemaProblem(
             f"the schema of {asked.title} in {target.described} has {name} {value}, but the plan needs {other}",
             f"omit {name}, or {asked.advice_to_build(rebuild)}",

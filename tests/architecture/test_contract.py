@@ -12,7 +12,7 @@ import pytest
 from hdbkit.contracts import OPERATIONS, Capability, Operation, declared
 from hdbkit.contracts.operations import SUBJECTS
 from hdbkit.databases import built_in, database
-from hdbkit.engines import asked, lacking
+from hdbkit.engines.gaps import asked, lacking
 from hdbkit.sql import folders, parsed, statements, variants
 from tests.architecture.source_tree import ROOT, in_a_package_of_engines, modules, nodes, strings, within
 from tests.architecture.source_tree import parsed as tree_of

@@ -19,7 +19,7 @@ from hdbkit.cli import app
 from hdbkit.cli.exits import USAGE
 from hdbkit.contracts import Database
 from hdbkit.databases import DbapiDatabase, DbapiSession
-from hdbkit.engines import write_skeleton
+from hdbkit.engines.new_engine import write_engine
 from hdbkit.sql import ANSI, fragments
 from tests.architecture.source_tree import ROOT
 from tests.conftest import HdbkitCommand
@@ -190,7 +190,7 @@ def test_the_guide_to_a_new_database_has_every_fragment_and_every_file_of_the_sk
     guide = text.partition("## Add a database")[2].partition("\n## ")[0]
     steps = [part.partition("### ")[0] for part in re.split(r"### Step \d", guide)]
     assert {*re.findall(r"^\| `(\w+)(?:\([^)]*\))?` \|", steps[3], re.MULTILINE)} == {*fragments((ANSI,))}
-    written = {path.relative_to(tmp_path).as_posix() for path in write_skeleton("mydb", tmp_path)}
+    written = {path.relative_to(tmp_path).as_posix() for path in write_engine("mydb", tmp_path)}
     for path in written - {"README.md"}:
         assert f"`hdbkit-mydb/{re.sub('server/.+', 'server/*.sql', path)}`" in steps[1]
     cells = re.findall(r"^\| (`[^|]+`) \|", steps[2], re.MULTILINE)

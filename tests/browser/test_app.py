@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hdbkit.api import Workspace
-from hdbkit.service.panels.process import BASE
+from hdbkit.service.panels.process import PANELS_PATH
 from hdbkit.service.tokens import Role
 from tests.conftest import PATIENCE_MS
 from tests.unit.conftest import place  # noqa: F401
@@ -79,7 +79,7 @@ def test_panels_work_for_people_in_workspaces_of_their_own_until_a_token_ends(
             app.tokens.remove("settings")
             ended = pages["settings"]
             ended.get_by_role("button", name="Test connection").click()
-            ended.goto(f"{address}{BASE}")
+            ended.goto(f"{address}{PANELS_PATH}")
             ended.locator("#token").wait_for()
             for name in people[1:]:
                 try_target(pages[name], "nowhere", "nowhere")

@@ -21,7 +21,7 @@ from hdbkit.databases import database, kinds, sql_session
 from hdbkit.errors import InputError
 from hdbkit.servers import private_server
 from hdbkit.workloads import workload
-from hdbkit.workloads.tproc_c.conformance.rules import CLIENT, STORED, Run, Small, fill, runner
+from hdbkit.workloads.tproc_c.conformance.rules import CLIENT_WORK, STORED, RuleRun, Small, fill, runner
 from tests.quick import QUICK, choose_unusual_defaults
 from tests.sources import OF_SOURCES, SOURCES, source
 
@@ -155,7 +155,7 @@ def gaps(request: pytest.FixtureRequest) -> None:
 @pytest.fixture
 def ways(engine: Database) -> tuple[str, ...]:
     """How transactions can be run on the engine."""
-    return (STORED, CLIENT) if Capability.STORED_ROUTINES in engine.capabilities else (CLIENT,)
+    return (STORED, CLIENT_WORK) if Capability.STORED_ROUTINES in engine.capabilities else (CLIENT_WORK,)
 
 
 @pytest.fixture
@@ -198,7 +198,7 @@ def db(small: Small, connect: Connect) -> SqlSession:
     return connect()
 
 
-@pytest.fixture(params=[STORED, CLIENT])
-def run(request: pytest.FixtureRequest, db: SqlSession) -> Run:
+@pytest.fixture(params=[STORED, CLIENT_WORK])
+def run(request: pytest.FixtureRequest, db: SqlSession) -> RuleRun:
     """Runs one transaction, by its stored routine or as client SQL, and gives its one row."""
     return runner(request.param, db)

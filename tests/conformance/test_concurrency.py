@@ -12,7 +12,7 @@ import pytest
 
 from hdbkit.contracts import Capability, SqlSession
 from hdbkit.errors import ErrorClass, TransactionError
-from hdbkit.workloads.tproc_c.conformance.rules import Run, Small, runner
+from hdbkit.workloads.tproc_c.conformance.rules import RuleRun, Small, runner
 from tests.conformance.conftest import Connect
 
 
@@ -97,7 +97,7 @@ def test_payments_at_once_lose_no_money(connect: Connect, small: Small, ways: tu
     assert len(small.rows("history")) == 80
 
 
-def _retried(run: Run, *arguments: Any) -> tuple[Any, ...]:
+def _retried(run: RuleRun, *arguments: Any) -> tuple[Any, ...]:
     """Run it again after a conflict of snapshots, which some engines report at their default isolation."""
     while True:
         try:

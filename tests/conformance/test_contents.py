@@ -16,7 +16,7 @@ from hdbkit.loading import drop
 from hdbkit.workloads import workload
 from hdbkit.workloads.custom.population import load_text
 from hdbkit.workloads.tproc_c.conformance.rules import fill, runner
-from hdbkit.workloads.tproc_c.tables import TABLES
+from hdbkit.workloads.tproc_c.tables import TPROC_C_TABLES
 from tests.conformance.conftest import Connect, Tables
 
 WORK = workload(TprocCSpec(warehouses=1))
@@ -62,7 +62,7 @@ def test_a_keyed_history_takes_payments_as_ever(
         for way in ways:
             runner(way, connect())("payment", 1, 1, 2, 1, 2, None, Decimal("1.00"))
         assert ("history_pk",) in schema.query("list_indexes")
-        assert [len(row) for row in schema.query("content_history")] == [len(TABLES["history"].columns)] * 2
+        assert [len(row) for row in schema.query("content_history")] == [len(TPROC_C_TABLES["history"].columns)] * 2
     finally:
         schema.query("drop_table", table="history")
         schema.query("create_history")

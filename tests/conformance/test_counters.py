@@ -16,7 +16,7 @@ from hdbkit.errors import RolledBackByDesign
 from hdbkit.readings import LAG
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads.tproc_c import NOPM
-from hdbkit.workloads.tproc_c.conformance.rules import Run, runner
+from hdbkit.workloads.tproc_c.conformance.rules import RuleRun, runner
 from tests.conformance.conftest import Connect
 
 PAY = "client_update_warehouse_ytd"
@@ -42,7 +42,7 @@ def wait_for(reached: Callable[[], bool]) -> bool:
     return reached()
 
 
-def test_the_schema_counts_new_orders_and_none_that_was_rolled_back(run: Run, db: SqlSession) -> None:
+def test_the_schema_counts_new_orders_and_none_that_was_rolled_back(run: RuleRun, db: SqlSession) -> None:
     before = orders_of(db)
     for d_id in (1, 1, 2):
         run("new_order", 1, d_id, 1, (1, 2), (1, 1), (1, 1))

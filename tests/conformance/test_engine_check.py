@@ -8,7 +8,7 @@ import pytest
 
 from hdbkit.config import Target
 from hdbkit.contracts import Capability, Database
-from hdbkit.engines import Tried, try_rules
+from hdbkit.engines.rule_check import Tried, try_rules
 from hdbkit.errors import InputError
 from hdbkit.workloads.tproc_c.conformance import RULES
 from hdbkit.workloads.tproc_c.conformance.rules import Small

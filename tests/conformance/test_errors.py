@@ -15,9 +15,9 @@ from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Capability, Database, SqlSession
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, TransactionError
-from hdbkit.readings import STATEMENTS
+from hdbkit.readings import STATEMENT_READINGS
 from hdbkit.sql import SERVER_STATEMENTS, statements
-from hdbkit.workloads.tproc_c.conformance.rules import Small, load, warehouse
+from hdbkit.workloads.tproc_c.conformance.rules import Small, loaded, warehouse
 from tests.conformance.conftest import connected
 
 PAY = "client_update_warehouse_ytd"
@@ -86,10 +86,12 @@ def test_a_statement_that_takes_too_long_is_a_statement_timeout(connect: Connect
 def test_the_timeout_of_a_session_and_who_sets_it_are_known(engine: Database, connect: Connect) -> None:
     assert engine.timeouts(connect(is_own=False)) == []
     (found,) = engine.timeouts(connect(is_own=False, statement_timeout_ms=2500))
-    assert found.ends == STATEMENTS
+    assert found.ends == STATEMENT_READINGS
     assert found.seconds in (2.5, 3)  # a driver may know whole seconds only
     assert found.setter.startswith("hdbkit")
-    waits = [one for one in engine.timeouts(connect(is_own=False, lock_timeout_ms=3000)) if one.ends != STATEMENTS]
+    waits = [
+        one for one in engine.timeouts(connect(is_own=False, lock_timeout_ms=3000)) if one.ends != STATEMENT_READINGS
+    ]
     assert [one.seconds for one in waits] == [3]
 
 
@@ -111,7 +113,7 @@ def test_a_session_that_the_server_ended_is_a_lost_connection(
         "query": lambda: session.query("count_warehouse"),
         "perform": lambda: session.perform(session.bind(READ, (1, 7))),
         "commit": session.commit,
-        "load": lambda: load(session, "warehouse", [warehouse(9)]),
+        "load": lambda: loaded(session, "warehouse", [warehouse(9)]),
     }
     assert refused(ways[how]) is ErrorClass.CONNECTION_LOST
     session.rollback()

@@ -12,7 +12,7 @@ import hdbkit
 from hdbkit.config import ControlSpec, Target
 from hdbkit.contracts import OPERATIONS, ApplyBy, Capability, Database, ServerControl, Setting, SqlSession, declared
 from hdbkit.databases._base import sql_schema
-from hdbkit.engines import provided
+from hdbkit.engines.gaps import provided
 from hdbkit.errors import InputError, SchemaProblem
 from hdbkit.loading import build, drop
 from hdbkit.servers import PrivateServer, control

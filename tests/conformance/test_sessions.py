@@ -15,7 +15,8 @@ from hdbkit.contracts import Database, Scope, SqlSession, Table
 from hdbkit.databases import sql_session
 from hdbkit.errors import InputError
 from hdbkit.execution.network import network_facts
-from hdbkit.sql import Statement, lexer_of, made
+from hdbkit.sql import lexer_of, made
+from hdbkit.statement import Statement
 from hdbkit.workloads.tproc_c.conformance.rules import Small
 from tests.sources import OF_SOURCES
 

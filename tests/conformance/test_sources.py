@@ -13,7 +13,7 @@ from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Capability, Row, Scope, SessionOptions, SqlSession
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import CannotConnect, ErrorClass, TransactionError
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 from hdbkit.workloads.tproc_c.conformance.rules import fill
 from tests.conformance.conftest import Tables, connected
 from tests.conformance.test_errors import PAY, refused

@@ -17,7 +17,7 @@ from hdbkit.databases.postgresql.session import PsycopgSession
 from hdbkit.servers import PrivateServer
 from hdbkit.sql import statements
 from hdbkit.workloads.present import LOG_TABLES
-from hdbkit.workloads.tproc_h.tables import TABLES
+from hdbkit.workloads.tproc_h.tables import TPROC_H_TABLES
 
 GROUP: Final = "tproc_c.hammerdb"
 _FOLDER: Final = Path(__file__).parent
@@ -52,9 +52,9 @@ def copied(server: PrivateServer, name: str, *, functions: bool = False, rewrite
 def tproc_h(target: Target) -> Iterator[None]:
     """What hdbkit built for TPROC-H in a database, as HammerDB's tables: copied on PostgreSQL, else renamed."""
     if target.kind == "postgresql":
-        there, away = text("postgresql_tproc_h"), f"DROP TABLE {', '.join(f'public.{one}' for one in TABLES)}"
+        there, away = text("postgresql_tproc_h"), f"DROP TABLE {', '.join(f'public.{one}' for one in TPROC_H_TABLES)}"
     else:
-        names = {one: one.upper() for one in TABLES} | {one: f"hidden_{one}" for one in LOG_TABLES}
+        names = {one: one.upper() for one in TPROC_H_TABLES} | {one: f"hidden_{one}" for one in LOG_TABLES}
         there = f"RENAME TABLE {', '.join(f'{one} TO {other}' for one, other in names.items())}"
         away = f"RENAME TABLE {', '.join(f'{other} TO {one}' for one, other in names.items())}"
     execute(target, "tproc_h.hammerdb", there)

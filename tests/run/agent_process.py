@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from hdbkit.agent import AgentOptions, Started, serve
+from hdbkit.agent import AgentOptions, StartedAgent, serve
 from hdbkit.config import Target
 
 
@@ -15,6 +15,6 @@ def main() -> None:
     serve(Target.parse("own"), AgentOptions(listen=sys.argv[1], state=Path(sys.argv[2])), _say)
 
 
-def _say(started: Started) -> None:
+def _say(started: StartedAgent) -> None:
     sys.stdout.write(json.dumps({"url": started.url, "fingerprint": started.fingerprint}, indent=1) + "\n")
     sys.stdout.flush()

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from hdbkit.agent.app import make_app
+from hdbkit.agent.app import make_agent_app
 from hdbkit.agent.server import ControlledServer, Snapshots
 from hdbkit.cli.measuring import _failed
 from hdbkit.config import Commands, ControlSpec
@@ -169,14 +169,14 @@ def test_it_does_not_listen_beyond_this_host_in_the_clear(command: HdbkitCommand
 def test_a_token_that_it_made_is_reported_once_and_kept_nowhere(
     null_target: NullTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hdbkit.agent import AgentOptions, Started, serve
+    from hdbkit.agent import AgentOptions, StartedAgent, serve
 
     monkeypatch.delenv("HDBKIT_AGENT_TOKEN")
-    reported: list[Started] = []
+    reported: list[StartedAgent] = []
 
     class Enough(Exception): ...
 
-    def say(started: Started) -> None:
+    def say(started: StartedAgent) -> None:
         reported.append(started)
         raise Enough
 
@@ -269,7 +269,7 @@ def test_no_request_breaks_it_runs_a_command_or_touches_a_file(built: PrivateSer
     spec = ControlSpec(commands=Commands(start=touch, stop=touch, restart=touch), config_file=config)
     own = built.admin.with_(server_folder=None, may_change_settings=True, may_restart=False, control=spec)
     server = control(own)
-    app = make_app(ControlledServer(own, server, Snapshots(tmp_path / "snapshots")))
+    app = make_agent_app(ControlledServer(own, server, Snapshots(tmp_path / "snapshots")))
     schema = schemathesis.openapi.from_asgi("/openapi.json", app)
     before = (config.read_bytes(), server.settings(), sorted(tmp_path.iterdir()))
     operations = [found.ok() for found in schema.get_all_operations()]

@@ -16,13 +16,13 @@ from hdbkit.api.sweeping import SweepResult, plan_checked
 from hdbkit.cli import progress, show
 from hdbkit.config import Load, SweepSpec, Target, TprocCSpec
 from hdbkit.config.sweep_spec import AbortRules
-from hdbkit.execution.handle import execute
-from hdbkit.execution.handle import start as start_run
+from hdbkit.execution.handle import execute, start_run
 from hdbkit.experiment import EventKind, ExperimentEvent, Follower, experiment_progress, resume, start
 from hdbkit.experiment.course import outcome
 from hdbkit.experiment.kinds.sweep.plan import plan_sweep
-from hdbkit.plan import Limits, RunPlan, new_run_id
-from hdbkit.results.experiment_folder import ENDED_EARLY, experiment_folder, runs_frame
+from hdbkit.plan import RunLimits, RunPlan, new_run_id
+from hdbkit.results.experiment_folder import experiment_folder
+from hdbkit.results.experiment_runs import ENDED_EARLY, runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest, Status
@@ -118,7 +118,7 @@ def test_a_run_that_is_certain_to_break_a_rule_is_ended_then(null_target: NullTa
     target = null_target(latency_us=2000, error_rate=0.5, error_class="constraint")
     load, schema = Load(rampup_s=0, duration_s=5, virtual_users=2), TprocCSpec(warehouses=2)
     run_id = new_run_id(datetime.now(UTC), target, schema, load)
-    limits = Limits(abort=AbortRules(failed_share=0.1))
+    limits = RunLimits(abort=AbortRules(failed_share=0.1))
     manifest = execute(RunPlan(run_id=run_id, target=target, workload=schema, load=load, limits=limits), results)
     assert manifest.ended_early.startswith("ended early after ")
     assert manifest.ended_early.endswith(" s, with more than 10 % of its operations failed")

@@ -17,7 +17,8 @@ from hdbkit.errors import CannotConnect
 from hdbkit.experiment import EventKind, ExperimentEvent, resume, start
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep
 from hdbkit.plan import RunPlan
-from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, runs_frame
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
+from hdbkit.results.experiment_runs import runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest, Status

@@ -29,7 +29,8 @@ from hdbkit.experiment import EventKind, ExperimentEvent, experiment_progress, r
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep
 from hdbkit.experiment.kinds.sweep.slicing import planned_slices
 from hdbkit.plan import RunPlan
-from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, only_experiment, runs_frame
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, only_experiment
+from hdbkit.results.experiment_runs import runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest, Status

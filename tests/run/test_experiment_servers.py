@@ -18,7 +18,8 @@ from hdbkit.experiment.kinds.comparison import ComparisonPlan
 from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.experiment.sides import Side, in_blocks
-from hdbkit.results.experiment_folder import ExperimentFolder, runs_frame
+from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.experiment_runs import runs_frame
 from hdbkit.results.journal import Step
 from tests.run.sweep_server import DATA, FileServer, measured
 

@@ -13,7 +13,7 @@ import pytest
 import hdbkit
 from hdbkit.config import Target
 from hdbkit.contracts import Capability
-from hdbkit.databases import database, save, sql_session
+from hdbkit.databases import database, save_lacks, sql_session
 from hdbkit.databases._base.file_lock import HostSchema
 from hdbkit.databases._base.probing import Probe, Product, recognized
 from hdbkit.databases._mysqlclient.probe import PRODUCTS as OF_MYSQL
@@ -93,11 +93,11 @@ def test_what_a_check_shows_about_locks_is_used_while_the_server_states_the_same
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     target = changed()
-    save(database(target), frozenset({Capability.ROW_LOCKS}))
+    save_lacks(database(target), frozenset({Capability.ROW_LOCKS}))
     assert Capability.ROW_LOCKS not in database(target).capabilities
     other = changed("CREATE EXTENSION IF NOT EXISTS plpgsql", "DELETE FROM pg_extension")
     assert Capability.ROW_LOCKS in database(other).capabilities
-    save(database(target), frozenset())
+    save_lacks(database(target), frozenset())
     assert Capability.ROW_LOCKS in database(target).capabilities
 
 

@@ -20,7 +20,7 @@ from hdbkit.contracts import SERVER
 from hdbkit.databases import database, product_named, sql_session
 from hdbkit.errors import CannotConnect, InputError, NoAccess
 from hdbkit.loading import build, drop
-from hdbkit.loading.build import Silent
+from hdbkit.loading.progress import Silent
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer, find_binaries, private_server
 from hdbkit.workloads import specification

@@ -18,7 +18,8 @@ from hdbkit.errors import CannotConnect, ConfigErrors, InputError, ServerDown, S
 from hdbkit.experiment import executing, resume, start
 from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.plan import RunPlan
-from hdbkit.results.experiment_folder import experiment_folder, runs_frame
+from hdbkit.results.experiment_folder import experiment_folder
+from hdbkit.results.experiment_runs import runs_frame
 from hdbkit.results.manifest import Manifest
 from hdbkit.servers import PrivateServer, control, server_access
 from hdbkit.servers.sql_control import SqlControl

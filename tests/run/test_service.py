@@ -25,11 +25,11 @@ from tests.run.faults import until
 
 _PROGRAM = """
 import json, sys
-from hdbkit.service import ServiceOptions, serve
+from hdbkit.service import ServiceOptions, serve_verbs
 from hdbkit.api import Workspace
 options = ServiceOptions(listen="127.0.0.1:0", tls=False, state=sys.argv[1])
 say = lambda one: print(json.dumps({"url": one.url, "token": one.token}), flush=True)
-serve(options, Workspace(), say)
+serve_verbs(options, Workspace(), say)
 """
 
 

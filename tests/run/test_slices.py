@@ -20,8 +20,8 @@ from hdbkit.errors import ConfigErrors, ExperimentFailed
 from hdbkit.experiment.kinds.sweep import slicing
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer, control
-from hdbkit.servers.trial import lacking, settable
-from hdbkit.slices import SERVER, SliceOrder, Slices
+from hdbkit.servers.trial import settable, settings_lacking
+from hdbkit.slices import ON_SERVER, SliceOrder, Slices
 from tests.run.conftest import NullTarget
 
 SPEC = SweepSpec(
@@ -127,7 +127,7 @@ def test_what_a_session_can_set_is_found_by_trying(built: PrivateServer, session
         "enable_seqscan": ("maybe",),
     }
     assert settable(built.target, known, values) == {"work_mem", "synchronous_commit"}
-    assert lacking(session_of, known, {"work_mem": "64MB", "enable_seqscan": "on"}) == ["work_mem"]
+    assert settings_lacking(session_of, known, {"work_mem": "64MB", "enable_seqscan": "on"}) == ["work_mem"]
 
 
 def test_a_change_in_a_session_takes_effect_in_plans_that_the_session_keeps(session_of: Any) -> None:
@@ -166,7 +166,7 @@ def test_the_sweep_changes_the_server_within_a_run(built: PrivateServer, few_cyc
     assert run.manifest.status is Status.DONE
     switches = table(run.folder, "switches")
     assert switches is not None
-    assert set(switches["virtual_user"]) == {SERVER}
+    assert set(switches["virtual_user"]) == {ON_SERVER}
     assert set(switches["position"]) == {0, 1}
     assert control(built.target).settings()["checkpoint_timeout"].value == before
 

@@ -21,7 +21,8 @@ from hdbkit.experiment.kinds import releases
 from hdbkit.experiment.kinds.slow_commit import SlowCommitPlan, ratio_of
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
-from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, experiment_folders, runs_frame
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, experiment_folders
+from hdbkit.results.experiment_runs import runs_frame
 from hdbkit.results.journal import RUN_ENDS, Step
 from hdbkit.results.manifest import Manifest
 from hdbkit.servers.source_builds import short

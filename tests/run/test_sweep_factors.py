@@ -24,7 +24,7 @@ from hdbkit.experiment import preparing, start
 from hdbkit.experiment.course import rule_broken
 from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.plan import RunPlan
-from hdbkit.results.experiment_folder import runs_frame
+from hdbkit.results.experiment_runs import runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Event, Manifest, Status

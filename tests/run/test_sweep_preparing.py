@@ -10,7 +10,7 @@ import pytest
 
 import hdbkit
 from hdbkit import control_groups
-from hdbkit.config import Cache, Cooldown, Load, SweepSpec, Target, sweep_spec
+from hdbkit.config import Cache, Cooldown, Load, SweepSpec, Target, preparation
 from hdbkit.errors import ConfigErrors
 from hdbkit.execution import host
 from hdbkit.experiment import start
@@ -50,7 +50,7 @@ def test_a_cache_is_emptied_after_the_maintenance_that_fills_it(server: FileServ
 def test_each_run_of_a_sweep_rests_by_default(
     server: FileServer, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep_spec, "REST_S", 0.05)
+    monkeypatch.setattr(preparation, "REST_S", 0.05)
     folder = start(planned(cooldown="fixed"), results, only(server), runner(server, results))
     runs = [RunFolder(results / line.run_id).read() for line in folder.journal.lines if line.step == "run_finished"]
     assert {run.plan.experiment.rested_s for run in runs} == {0.05}

@@ -18,7 +18,8 @@ from hdbkit.contracts import SERVER, SessionOptions
 from hdbkit.databases import database
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer
-from hdbkit.sql import SERVER_STATEMENTS, Statement, statements
+from hdbkit.sql import SERVER_STATEMENTS, statements
+from hdbkit.statement import Statement
 from tests.run.faults import until
 
 

@@ -13,10 +13,10 @@ from hdbkit.analysis.comparison.by_operation import compared_by_operation
 from hdbkit.analysis.comparison.history import segments
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import compared
+from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.analysis.run.timeline import readable
-from hdbkit.analysis.statistics.power import Noise
+from hdbkit.analysis.statistics.detection import PooledNoise
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import interactions
 from hdbkit.analysis.sweep.operations import operation_verdicts
@@ -109,7 +109,7 @@ def every_chart(root: Path) -> dict[str, Chart]:
     found |= _of_queries(root)
     rows = [(n, u, 100.0 * u * k) for n, k in (("a", 1), ("b", 2)) for u in (1, 16) for k in (k, k * 1.1)]
     many = throughput_over_users(pd.DataFrame(rows, columns=["label", "virtual_users", "metric_value"]), METRIC)
-    planned = PlannedPower(3, 1, (5,), Noise(0.03, 0.02, 0.05), "3 recent sweeps")
+    planned = PlannedPower(3, 1, (5,), PooledNoise(0.03, 0.02, 0.05), "3 recent sweeps")
     found |= {"plan power": planned.chart, "plan power assumed": PlannedPower(3, 1, (4, 8), None).chart}
     rates = pd.DataFrame({"rate": [50.0, 95.0, 105.0, 110.0], "value_ms": [2.0, 15.0, 40.0, float("nan")]})
     rates = rates.assign(run_id=["a", "b", "c", "d"], block=[0, 1, 1, 0], within=[True, True, False, False])

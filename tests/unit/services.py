@@ -14,8 +14,8 @@ from typing import Any
 
 from hdbkit.api import Workspace
 from hdbkit.service import ServiceOptions, application
-from hdbkit.service.job_folder import JOBS, Asked, JobFolder, State
-from hdbkit.service.jobs import Jobs
+from hdbkit.service.job_folder import JOBS, JobFolder, JobRequest, State
+from hdbkit.service.jobs import JobStore
 from hdbkit.service.panels.process import Panels
 from hdbkit.service.tokens import Role, Tokens
 from hdbkit.web.endpoint import listening
@@ -88,7 +88,7 @@ def written_job(place: Workspace, number: int) -> JobFolder:
     folder.path.mkdir(parents=True)
     request = {"target": "lab", "label": f"label-{number}"}
     folder.note(
-        Asked(
+        JobRequest(
             job_id=folder.path.name,
             verb="run",
             request=request,
@@ -110,7 +110,7 @@ def running_service(
     tokens = Tokens(folder)
     given = {role.value: tokens.add(role.value, role) for role in Role}
     with listening(ServiceOptions(listen="127.0.0.1:0", tls=tls, state=folder), "service") as endpoint:
-        guard = application(Jobs(place), place, tokens, endpoint.audit, endpoint.gate, voila=voila)
+        guard = application(JobStore(place), place, tokens, endpoint.audit, endpoint.gate, voila=voila)
         server = endpoint.server(guard, 10, channels=voila is not None)
         thread = threading.Thread(target=server.run, args=([endpoint.gate],))
         thread.start()

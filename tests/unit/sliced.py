@@ -17,9 +17,10 @@ from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.experiment.plan import run_plan
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
-from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, run_facts
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
+from hdbkit.results.experiment_runs import run_facts
 from hdbkit.results.journal import Step
-from hdbkit.slices import SERVER, SliceOrder, Slices
+from hdbkit.slices import ON_SERVER, SliceOrder, Slices
 from tests.unit.sweeps import RATE
 from tests.unit.synthetic import Synthetic, figures, write_run, write_table
 
@@ -47,7 +48,7 @@ def changes(
             "t_start_us": number * length_us, "t_end_us": number * length_us + took_us,
         }
         for number in numbers
-        for user in (users if planned.in_session else [SERVER])
+        for user in (users if planned.in_session else [ON_SERVER])
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=list(columns.SWITCHES))
 

@@ -35,7 +35,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Clock, HostFacts, Manifest, ServerFacts, Status
 from hdbkit.results.run_result import OperationResult, RunResult
-from hdbkit.results.writer import Seconds
+from hdbkit.results.seconds import Seconds
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c import NOPM
 from hdbkit.workloads.tproc_h import QUERY_TIME

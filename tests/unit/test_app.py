@@ -19,7 +19,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from hdbkit.api import Workspace
-from hdbkit.service.panels.process import BASE, OWN, Panels, running_panels
+from hdbkit.service.panels.process import PANELS_OWN, PANELS_PATH, Panels, running_panels
 from hdbkit.service.tokens import Role
 from tests.unit.services import Client, Service, running_service
 from tests.unit.test_service_pages import SAME, Browser
@@ -28,8 +28,8 @@ pytestmark = [
     pytest.mark.new_interpreters,
     pytest.mark.skipif(find_spec("voila") is None, reason="Voila is not installed (hdbkit[app])"),
 ]
-FILE = f"{BASE}voila/static/voila-style.js"
-CHANNEL = f"{BASE}api/kernels/1-1-1-1-1/channels"
+FILE = f"{PANELS_PATH}voila/static/voila-style.js"
+CHANNEL = f"{PANELS_PATH}api/kernels/1-1-1-1-1/channels"
 ASKED = {
     "header": {"msg_id": "1", "msg_type": "comm_info_request", "session": "1", "username": "", "version": "5.3"},
     "parent_header": {}, "metadata": {}, "content": {}, "channel": "shell", "buffers": [],
@@ -86,7 +86,7 @@ def test_panels_need_a_session_with_the_role_settings(app: Service) -> None:
     assert '<a href="/panels/open/" class="themed">' in allowed.get("/panels").text
     for role in ("read", "run"):
         browser = Browser(app, role)
-        assert browser.get(FILE).status_code == browser.get(BASE).status_code == 403
+        assert browser.get(FILE).status_code == browser.get(PANELS_PATH).status_code == 403
         assert "need a token with the role <code>settings</code>" in browser.get("/panels").text
     logged = [line for line in app.audit() if line["path"] == FILE]
     assert {line.get("holder_name") for line in logged} == {None, "settings", "read", "run"}
@@ -99,7 +99,7 @@ def test_a_page_of_another_site_opens_no_channel_and_sends_nothing(app: Service)
     assert channel_status(app, {"cookie": Browser(app, "run").cookie}, "") == 403
     assert channel_status(app, {}, "") == 403
     client = Client(app.clients["none"].port, "")
-    shutdown = f"{BASE}voila/api/shutdown/1-1-1-1-1"
+    shutdown = f"{PANELS_PATH}voila/api/shutdown/1-1-1-1-1"
     cross = {**SAME, **cookie, "sec-fetch-site": "cross-site"}
     assert client.send("POST", shutdown, "", cross).status_code == 403
 
@@ -107,7 +107,7 @@ def test_a_page_of_another_site_opens_no_channel_and_sends_nothing(app: Service)
 def test_voila_never_sees_a_cookie_and_serves_neither_files_nor_kernels(app: Service) -> None:
     browser = Browser(app, "settings")
     for path in ("voila/files/panels.ipynb", "voila/files/..%2f__init__.py", "api/contents", "api/kernels", "login"):
-        answer = browser.get(BASE + path)
+        answer = browser.get(PANELS_PATH + path)
         assert (answer.status_code >= 300, "import" in answer.text) == (True, False), path
         assert "set-cookie" not in answer.headers
 
@@ -117,17 +117,19 @@ def test_what_a_kernel_sends_is_for_this_account_and_for_valid_tokens_only(app: 
     port = app.clients["none"].port
     app.clients["leaving"] = Client(port, app.tokens.add("leaving", Role.SETTINGS))
     browser, leaving = Browser(app, "settings"), Browser(app, "leaving")
-    page = leaving.get(BASE).text
+    page = leaving.get(PANELS_PATH).text
     kernel = re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", page)[0]
     (process,) = (one for one in psutil.process_iter(["cmdline"]) if kernel in " ".join(one.info["cmdline"] or []))
     place = Path(process.info["cmdline"][-1])
     assert json.loads(place.read_bytes())["transport"] == "ipc"
     assert place.parent.stat().st_mode & 0o077 == 0
-    url, origin = f"ws://127.0.0.1:{port}{BASE}api/kernels/{kernel}/channels", f"http://127.0.0.1:{port}"
-    assert channel_status(app, {"cookie": browser.cookie}, "", BASE) == 403  # no other path than that of a channel
+    url, origin = f"ws://127.0.0.1:{port}{PANELS_PATH}api/kernels/{kernel}/channels", f"http://127.0.0.1:{port}"
+    assert (
+        channel_status(app, {"cookie": browser.cookie}, "", PANELS_PATH) == 403
+    )  # no other path than that of a channel
     of_kernel = url.partition(str(port))[2]
     assert channel_status(app, {"cookie": browser.cookie}, "", of_kernel) == 404  # it is of another token
-    for path in (of_kernel.removesuffix("/channels"), f"{BASE}voila/api/shutdown/{kernel}"):
+    for path in (of_kernel.removesuffix("/channels"), f"{PANELS_PATH}voila/api/shutdown/{kernel}"):
         assert browser.get(path).status_code == 404
         assert browser.post(path, {}).status_code == 404
     with connect(url, additional_headers={"cookie": leaving.cookie}, origin=origin) as asking:  # type: ignore[arg-type]
@@ -159,15 +161,15 @@ def test_while_voila_starts_its_page_loads_again_and_what_fails_is_reported_besi
     notes: list[str] = []
     with running_panels(Workspace(), note=notes.append) as panels, running_service(place, tmp_path, panels) as app:
         browser = Browser(app, "settings")
-        page = [browser.get(BASE) for _ in range(70)][-1]  # that it loads again is no start
+        page = [browser.get(PANELS_PATH) for _ in range(70)][-1]  # that it loads again is no start
         assert (page.status_code, '<meta http-equiv="refresh" content="2">' in page.text) == (503, True)
         assert "<script" not in page.text
         assert browser.get("/").status_code == browser.get("/panels").status_code == 200
         assert channel_status(app, {"cookie": browser.cookie}, "") >= 400
-        assert Browser(app, "read").get(BASE).status_code == 403
+        assert Browser(app, "read").get(PANELS_PATH).status_code == 403
         (tmp_path / "go").touch()
         until(lambda: len(notes) == 2)
-        page = browser.get(BASE)
+        page = browser.get(PANELS_PATH)
         assert (page.status_code, "refresh" in page.text) == (503, False)
         assert "Voila has not started: no such module; restart the service" in page.text
         assert browser.get("/").status_code == 200
@@ -189,9 +191,12 @@ def test_a_voila_that_ends_while_a_page_loads_leaves_no_traceback(
         asked.start()
         if sent:
             with pytest.raises(IncompleteRead):
-                browser.get(BASE)
+                browser.get(PANELS_PATH)
         else:
-            assert (browser.get(BASE).status_code, "the panels have ended" in browser.get(FILE).text) == (503, True)
+            assert (browser.get(PANELS_PATH).status_code, "the panels have ended" in browser.get(FILE).text) == (
+                503,
+                True,
+            )
         asked.join()
     assert "Traceback" not in capsys.readouterr().err
 
@@ -210,5 +215,5 @@ def test_the_header_of_ones_own_workspace_cannot_be_sent(app: Service) -> None:
     from hdbkit.service.panels.passing import _headers
 
     holder = next(one for one in app.tokens.listed() if one.name == "settings")
-    scope = {"headers": [(OWN.encode(), b"other"), (b"cookie", b"x")], "query_string": b"workspace=own"}
-    assert _headers(scope, holder) == [(OWN, "settings")]
+    scope = {"headers": [(PANELS_OWN.encode(), b"other"), (b"cookie", b"x")], "query_string": b"workspace=own"}
+    assert _headers(scope, holder) == [(PANELS_OWN, "settings")]

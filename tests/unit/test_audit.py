@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hdbkit.web import guard as module
-from hdbkit.web.gate import Gate
+from hdbkit.web.gate import RequestGate
 from hdbkit.web.guard import AuditLog, Guard, Message
 
 LINES = 30
@@ -33,7 +33,7 @@ def test_requests_without_a_token_are_counted_beyond_a_few_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holder: str | None, status: int
 ) -> None:
     path = tmp_path / "audit.ndjson"
-    log, gate, holders = AuditLog(path), Gate(socket.create_server(("127.0.0.1", 0))), {"/with": "me"}
+    log, gate, holders = AuditLog(path), RequestGate(socket.create_server(("127.0.0.1", 0))), {"/with": "me"}
     guard = Guard(_inside, lambda scope: holders.get(scope["path"], holder), log, gate, advice="")
 
     def ask(*clients: str, where: str = "/without", kind: str = "http") -> list[dict[str, Any]]:

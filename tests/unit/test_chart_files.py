@@ -117,7 +117,7 @@ def test_what_cannot_be_drawn_is_refused_and_never_omitted() -> None:
 
     pie = go.Figure(go.Pie(values=[1, 2]), layout={"xaxis": {"title": {"text": "x"}}, "yaxis": {}})
     with pytest.raises(NotImplementedError, match="pie"):
-        static.drawn(pie)
+        static.drawn_on_paper(pie)
 
 
 @pytest.mark.parametrize(

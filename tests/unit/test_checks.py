@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.run import checks
+from hdbkit.analysis.run import drift
+from hdbkit.analysis.run.brackets import brackets
 from hdbkit.analysis.run.checks import check_run
-from hdbkit.analysis.run.counters import brackets
 from hdbkit.analysis.run.records import completed_by_part, window_of
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.warnings import run_warnings
@@ -305,7 +305,7 @@ def autoregressive(seed: int, seconds: int, correlation: float, deviation: float
 @pytest.mark.parametrize("correlation", [0.0, 0.5])
 @pytest.mark.parametrize("seconds", [10, 30])
 def test_correlated_seconds_are_no_drift(seconds: int, correlation: float) -> None:
-    found = [checks.drift(autoregressive(seed, seconds, correlation, 0.1)) for seed in range(200)]
+    found = [drift.drift(autoregressive(seed, seconds, correlation, 0.1)) for seed in range(200)]
     assert sum(one is not None and not one.low <= 0 <= one.high for one in found) <= 0.08 * len(found)
     assert sum(one is not None and one.steady is False for one in found) <= 0.05 * len(found)
     assert not any(one is not None and one.steady for one in found if one and one.high - one.low > 0.1)
@@ -313,32 +313,32 @@ def test_correlated_seconds_are_no_drift(seconds: int, correlation: float) -> No
 
 def test_a_drift_is_found_although_it_looks_like_correlation() -> None:
     course = 1000 * np.linspace(1.1, 0.9, 60)
-    found = checks.drift(course + np.random.default_rng(1).normal(0, 20, 60))
+    found = drift.drift(course + np.random.default_rng(1).normal(0, 20, 60))
     assert found is not None and found.steady is False
     assert found.change == pytest.approx(-0.1, abs=0.02)
 
 
 def test_a_drift_is_a_share_of_the_first_half() -> None:
     course = np.repeat([1000.0, 500.0], 15) + np.random.default_rng(1).normal(0, 5, 30)
-    found = checks.drift(course)
+    found = drift.drift(course)
     assert found is not None and found.change == pytest.approx(-0.5, abs=0.01)
     assert -1 <= found.low < -0.5 < found.high < 0
-    stopped = checks.drift(course * (course > 750))
+    stopped = drift.drift(course * (course > 750))
     assert stopped is not None and stopped.change == stopped.low == -1
 
 
 def test_a_wide_interval_decides_nothing() -> None:
     wide, narrow, beyond = (
-        checks.Drift(-0.13, -0.29, 0.03),
-        checks.Drift(0.01, -0.04, 0.049),
-        checks.Drift(0.1, 0.06, 0.14),
+        drift.Drift(-0.13, -0.29, 0.03),
+        drift.Drift(0.01, -0.04, 0.049),
+        drift.Drift(0.1, 0.06, 0.14),
     )
     assert [wide.steady, narrow.steady, beyond.steady] == [None, True, False]
 
 
 def test_the_interval_of_a_drift_lies_around_it() -> None:
     for seed in range(20):
-        found = checks.drift(np.random.default_rng(seed).normal(1000, 50, 11))
+        found = drift.drift(np.random.default_rng(seed).normal(1000, 50, 11))
         assert found is not None
         assert found.low < found.change < found.high
         assert (found.high + found.low) / 2 == pytest.approx(found.change, abs=0.3 * (found.high - found.low))

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from hdbkit.cli import looking, show
-from hdbkit.config.steps import Step
+from hdbkit.config.steps import RateStep
 from hdbkit.results.manifest import CheckLine
 from hdbkit.results.run_result import StepLatencies, StepResult
 from tests.conftest import HdbkitCommand
@@ -40,7 +40,7 @@ def test_verdicts_with_long_names_fit_80_columns_and_their_numbers_stay_whole(sh
 
 def test_a_run_of_steps_lists_each_of_them_and_the_time_that_it_shows(shown: io.StringIO) -> None:
     line = StepResult(
-        step=Step.parse("60 s at 20000/s"), start_s=1, end_s=61, offered_per_s=20_000, users=None,
+        step=RateStep.parse("60 s at 20000/s"), start_s=1, end_s=61, offered_per_s=20_000, users=None,
         completed_per_s=12_345, failed=7, service=StepLatencies(p50_us=111, p95_us=None, p99_us=None),
         response=StepLatencies(p50_us=2_222_222, p95_us=None, p99_us=None),
     )  # fmt: skip

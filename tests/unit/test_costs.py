@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from hdbkit.analysis.run.checks import check_run
-from hdbkit.analysis.run.server_work import jumps
+from hdbkit.analysis.run.cost_jumps import jumps
 from hdbkit.config import Load, Target, TprocCSpec
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns

@@ -13,7 +13,7 @@ import scipy
 from hdbkit.config.specs.definition import Variable
 from hdbkit.contracts import Session
 from hdbkit.errors import ErrorClass, InputError, TransactionError
-from hdbkit.lexer import Name, identifier
+from hdbkit.lexer import SqlName, identifier
 from hdbkit.workloads.custom.variables import Drawing, ZipfRanks, spread
 
 COUNT = 40_000
@@ -38,7 +38,7 @@ class Keys:
     def __init__(self, *ends: Any) -> None:
         self._ends = ends
 
-    def ask(self, operation: str, **words: Name) -> list[tuple[Any, ...]]:
+    def ask(self, operation: str, **words: SqlName) -> list[tuple[Any, ...]]:
         assert (operation, words) == ("key_range", {"table": identifier("things"), "column": identifier("id")})
         return [self._ends]
 
@@ -77,7 +77,7 @@ def test_keys_that_cannot_be_drawn_are_refused(ends: tuple[Any, ...], options: d
 class QuotedKeys(Keys):
     """A server that knows the column ``"Id"`` and no ``id``."""
 
-    def ask(self, operation: str, **words: Name) -> list[tuple[Any, ...]]:
+    def ask(self, operation: str, **words: SqlName) -> list[tuple[Any, ...]]:
         if words["column"] != identifier('"Id"'):
             raise TransactionError(ErrorClass.OTHER, "42703", "no such column")
         assert words["table"] == identifier('sales."Orders"')

@@ -13,10 +13,11 @@ import pytest
 from hdbkit.config import Target
 from hdbkit.contracts import Scope, Table
 from hdbkit.databases import database
-from hdbkit.databases._base.dbapi import DbapiDatabase, DbapiSession, class_of
+from hdbkit.databases._base.dbapi import DbapiDatabase, class_of
+from hdbkit.databases._base.dbapi_session import DbapiSession
 from hdbkit.databases._base.dbapi_statements import compiled, numbered, pieces_of
 from hdbkit.errors import ErrorClass
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 
 PARAMETERS, VALUES = ("a", "b"), (1, 2)
 

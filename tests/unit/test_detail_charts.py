@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hdbkit.analysis.run.courses import courses, latencies
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.analysis.run.timeline import courses, latencies, throughput
+from hdbkit.analysis.run.timeline import throughput
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.charts import style
 from hdbkit.charts.chart import Chart
@@ -60,7 +61,7 @@ def test_a_course_counts_the_committed_orders_of_each_second(run: Synthetic) -> 
 
 
 def test_a_long_course_is_reported_in_steps(run: Synthetic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hdbkit.analysis.run.timeline.MAX_STEPS", 4)
+    monkeypatch.setattr("hdbkit.analysis.run.courses._MAX_STEPS", 4)
     found = courses([(run.folder, run.manifest)])
     assert found["second"].tolist() == [0, 2, 4, 6]
     assert found["rate"].tolist() == throughput(run.folder, run.manifest, 2)["rate"].tolist()[:4]

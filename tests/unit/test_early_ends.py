@@ -10,13 +10,15 @@ import pandas as pd
 import pytest
 import scipy
 
+from hdbkit.analysis.statistics import Floats
+from hdbkit.analysis.statistics.batch_means import LEVEL, LOOKS, PARTS, looks, upper_bound
 from hdbkit.analysis.sweep.answers import answer
 from hdbkit.analysis.sweep.search import MARGIN, early_ends_note, log_ratios, required_rate
 from hdbkit.analysis.sweep.verdicts import fastest, judge
 from hdbkit.config.sweep_spec import AbortRules
-from hdbkit.execution.early_end import LEVEL, LOOKS, PARTS, EarlyEnd, Floats, looks, upper_bound
-from hdbkit.plan import Limits, RunPlan
-from hdbkit.results.experiment_folder import ENDED_EARLY
+from hdbkit.execution.early_end import EarlyEnd
+from hdbkit.plan import RunLimits, RunPlan
+from hdbkit.results.experiment_runs import ENDED_EARLY
 from hdbkit.results.spool import record_type
 from tests.unit.sweeps import RATE, ratio_of, synthetic_runs
 from tests.unit.synthetic import write_run
@@ -148,7 +150,7 @@ def test_the_limit_on_latency_counts_from_the_schedule_in_an_open_loop(
     """Calls of 1 ms that begin 100 ms late, and a limit of 50 ms."""
     made = write_run(tmp_path / "a-run", users=1, duration_s=10, load=load)
     plan = RunPlan.model_validate(made.manifest.plan)
-    plan = plan.model_copy(update={"limits": Limits(abort=AbortRules(latency_p95_ms=50))})
+    plan = plan.model_copy(update={"limits": RunLimits(abort=AbortRules(latency_p95_ms=50))})
     end = EarlyEnd(made.folder, plan, made.manifest, 0, 10.0)
     records = np.zeros(1000, record_type({}))
     records["scheduled_ns"] = np.arange(1000) * 10_000_000

@@ -13,7 +13,8 @@ from hdbkit import api
 from hdbkit.config import Target, TprocCSpec
 from hdbkit.contracts import Bench, Capability, Rule
 from hdbkit.databases import database
-from hdbkit.engines import _RECORD, Tried, ask_server, try_rules, wrong_rows
+from hdbkit.engines.questions import ask_server, wrong_rows
+from hdbkit.engines.rule_check import _RECORD, Tried, try_rules
 from hdbkit.errors import ErrorClass, InputError, SchemaProblem
 from hdbkit.workloads import rules, workload
 from tests.conftest import HdbkitCommand

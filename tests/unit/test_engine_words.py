@@ -15,10 +15,10 @@ from hdbkit.config import Target
 from hdbkit.config.fault import Faults
 from hdbkit.databases import database
 from hdbkit.databases._mysqlclient import connect as mysqlclient
-from hdbkit.databases.postgresql.connect import connect_error
+from hdbkit.databases.postgresql.connect_errors import connect_error
 from hdbkit.errors import HalfBuilt, InputError, Rejected
-from hdbkit.faults.actions import check
-from hdbkit.workloads.present import advised
+from hdbkit.faults.actions import check_faults
+from hdbkit.workloads.present import advised_build
 
 MIB = 1 << 20
 NULL_SESSION: Any = None
@@ -99,7 +99,7 @@ def test_only_what_a_running_server_says_is_a_rejection() -> None:
 def test_a_schema_that_another_process_builds_is_neither_to_be_resumed_nor_dropped(claimed: bool) -> None:
     schema = SimpleNamespace(target=Target.parse("nulldb:///x"), session=None, claim=lambda: claimed)
     problem = HalfBuilt("schema tproc_c is incomplete", "to resume, run: hdbkit build")
-    found = advised(problem, schema)  # type: ignore[arg-type]
+    found = advised_build(problem, schema)  # type: ignore[arg-type]
     assert isinstance(found, HalfBuilt)
     wait = "schema tproc_c is incomplete, and another process builds or drops it; wait until it has ended, or stop it"
     assert str(found) == (str(problem) if claimed else wait)
@@ -127,7 +127,7 @@ def test_a_server_behind_the_proxy_of_network_faults_keeps_the_name_that_is_veri
 )
 def test_what_would_bypass_the_proxy_of_network_faults_is_refused(url: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"'cut network at 1 s for 1 s'.*{reason}"):
-        check(Target.parse(url), Faults.parse("cut network at 1 s for 1 s").each, 1, NULL_SESSION, tmp_path)
+        check_faults(Target.parse(url), Faults.parse("cut network at 1 s for 1 s").each, 1, NULL_SESSION, tmp_path)
 
 
 @pytest.mark.parametrize(("kind", "column"), [("postgresql", 2), ("mariadb", 3), ("mysql", 3)])

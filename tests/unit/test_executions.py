@@ -10,7 +10,7 @@ import pytest
 
 from hdbkit.analysis.run.records import window_of
 from hdbkit.api import DEFAULT, Result
-from hdbkit.charts.detail_charts import operations_by_value
+from hdbkit.charts.value_charts import operations_by_value
 from hdbkit.report.run_report import run_report
 from hdbkit.results.folder import RunFolder
 from tests.conftest import HdbkitCommand

@@ -20,18 +20,12 @@ from hdbkit.errors import DamagedResult, InputError
 from hdbkit.experiment import ExperimentStatus, experiment_progress
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep
 from hdbkit.processes import birth_of
-from hdbkit.results.experiment_folder import (
-    ExperimentFolder,
-    experiment_folder,
-    find_experiment,
-    only_experiment,
-    runs_frame,
-    unrestored,
-    unverified,
-)
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, find_experiment, only_experiment
+from hdbkit.results.experiment_runs import runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import ExperimentState, Step
 from hdbkit.results.manifest import CheckLine, Manifest, Status
+from hdbkit.results.unrestored import unrestored_experiments, unverified
 from hdbkit.widgets.parts.experiment_view import left_words, progress_words
 from hdbkit.workspace import BareWorkspace
 from tests.unit.synthetic import figures, plan_of
@@ -197,15 +191,15 @@ def test_a_sweep_is_unrestored_until_all_is_back(tmp_path: Path, steps: list[Ste
     folder = made(tmp_path)
     for step in steps:
         folder.save_before("server-1", {}) if step is Step.SETTINGS_SAVED else folder.append(step)
-    assert unrestored(tmp_path, "server-1") == ([folder] if left else [])
-    assert unrestored(tmp_path, "server-2") == []
+    assert unrestored_experiments(tmp_path, "server-1") == ([folder] if left else [])
+    assert unrestored_experiments(tmp_path, "server-2") == []
 
 
 def test_a_journal_that_cannot_be_read_is_reported_and_hides_no_other(tmp_path: Path) -> None:
     left, damaged = made(tmp_path), made(tmp_path, "sweep-2")
     left.save_before("server-1", {})
     (damaged.path / "journal.ndjson").mkdir()  # as one that only a colleague's account may read
-    assert unrestored(tmp_path, "server-1") == [left]
+    assert unrestored_experiments(tmp_path, "server-1") == [left]
     ((folder, reason),) = unverified(tmp_path, "server-1")
     assert folder.experiment_id == damaged.experiment_id
     assert reason == f"{damaged.path / 'journal.ndjson'} cannot be read: Is a directory"
@@ -237,7 +231,7 @@ def test_settings_that_another_account_saved_are_neither_restored_nor_passed_ove
 ) -> None:
     """Somebody who sends a folder could choose the settings of the server on which the next sweep runs."""
     assert not received.is_own
-    assert unrestored(tmp_path, "server-1") == []
+    assert unrestored_experiments(tmp_path, "server-1") == []
     reason = f"this account did not write the files in {received.path}"
     assert [*unverified(tmp_path, "server-1")] == [(received, reason)]
     assert [*unverified(tmp_path, "server-2")] == []
@@ -248,7 +242,7 @@ def test_settings_that_another_account_saved_are_neither_restored_nor_passed_ove
 def test_a_sweep_that_is_accepted_is_this_accounts_own(tmp_path: Path, received: ExperimentFolder) -> None:
     received.accept(received.read_plan(SweepPlan))
     assert received.is_own
-    assert unrestored(tmp_path, "server-1") == [received]
+    assert unrestored_experiments(tmp_path, "server-1") == [received]
     assert received.read_before("server-1") == {"flush": "off"}
 
 
@@ -298,7 +292,7 @@ def test_a_copy_of_settings_that_were_restored_is_not_restored_again(tmp_path: P
     assert again.read_plan(SweepPlan)
     assert not again.is_own
     assert again.is_stale_copy
-    assert unrestored(tmp_path, "server-1") == []
+    assert unrestored_experiments(tmp_path, "server-1") == []
     assert [*unverified(tmp_path, "server-1")] == []
 
 

@@ -11,8 +11,8 @@ import pytest
 from hdbkit import api, sql
 from hdbkit.api.diagnosis import drivers
 from hdbkit.config import Target
-from hdbkit.databases import GROUP, built_in, database, external, kinds, unusable
-from hdbkit.engines import write_skeleton
+from hdbkit.databases import ENTRY_POINTS, built_in, database, external, kinds, unusable
+from hdbkit.engines.new_engine import write_engine
 from hdbkit.errors import InputError
 from tests.conftest import HdbkitCommand
 
@@ -29,7 +29,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         info = folder / f"{package.replace('-', '_')}-1.0.dist-info"
         info.mkdir(parents=True)
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text("\n".join([f"[{GROUP}]", *entries]) + "\n")
+        (info / "entry_points.txt").write_text("\n".join([f"[{ENTRY_POINTS}]", *entries]) + "\n")
         monkeypatch.syspath_prepend(str(folder))
         external.cache_clear()
 
@@ -47,7 +47,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 def acme(tmp_path: Path, install: Install) -> Target:
     """A target of the skeleton, as if it were installed."""
     folder = tmp_path / "package"
-    write_skeleton("acme", folder)
+    write_engine("acme", folder)
     install("hdbkit-acme", folder, "acme = hdbkit_acme:DATABASE")
     return Target(kind="acme", database=str(tmp_path / "check.db"))
 
@@ -114,16 +114,16 @@ def test_no_package_replaces_an_engine_of_hdbkit_or_of_another(tmp_path: Path, i
 @pytest.mark.parametrize("name", ["Acme", "my-db", "1db", "", "a" * 40])
 def test_a_name_that_cannot_be_a_kind_is_an_error(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="cannot be a kind of database; use 2 to 31"):
-        write_skeleton(name, tmp_path / "new")
+        write_engine(name, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
 def test_a_skeleton_overwrites_nothing_and_takes_no_name_twice(tmp_path: Path, command: HdbkitCommand) -> None:
     with pytest.raises(InputError, match="already; choose another name"):
-        write_skeleton(built_in()[0], tmp_path / "new")
+        write_engine(built_in()[0], tmp_path / "new")
     (tmp_path / "mine").write_text("")
     with pytest.raises(InputError, match="is not empty; name a new folder"):
-        write_skeleton("acme", tmp_path)
+        write_engine("acme", tmp_path)
     said = command("engine", "new", "acme", "--folder", str(tmp_path / "new"))
     assert said.code == 0
     assert f"hdbkit engine check acme:///check.db; {tmp_path / 'new' / 'README.md'} has the steps" in said.out

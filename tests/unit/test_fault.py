@@ -7,7 +7,7 @@ import re
 import pytest
 
 from hdbkit.config import Load
-from hdbkit.config.fault import FORMS, Fault, Faults, Thing, shared_outages
+from hdbkit.config.fault import FAULT_FORMS, Fault, Faults, Thing, shared_outages
 from hdbkit.errors import ConfigErrors
 
 
@@ -31,7 +31,7 @@ from hdbkit.errors import ConfigErrors
 def test_a_sentence_is_read_and_written_again(text: str) -> None:
     fault = Fault.parse(text)
     assert str(fault) == text
-    assert (fault.action, fault.thing) in FORMS
+    assert (fault.action, fault.thing) in FAULT_FORMS
     shouted = re.sub(r" (M?S)( |$)", r"\1\2", text.upper())
     assert Fault.parse(f"  {shouted}\n") == fault
 

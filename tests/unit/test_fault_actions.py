@@ -32,7 +32,7 @@ from hdbkit.errors import (
 from hdbkit.execution.handle import RunHandle, require_done
 from hdbkit.faults import actions
 from hdbkit.faults import undo as undoing
-from hdbkit.faults.actions import Actions, check
+from hdbkit.faults.actions import Actions, check_faults
 from hdbkit.faults.undo import Leftover, ServerState, left_behind, undo, undo_all
 from hdbkit.plan import RunPlan
 from hdbkit.processes import birth_of
@@ -321,4 +321,4 @@ def test_the_commands_that_a_fault_needs_are_checked_before_the_run(
     monkeypatch.setattr(actions, "_server_pid", lambda *_: os.getpid())
     target = TARGET.with_(control=ControlSpec(commands=Commands(**commands)))
     with pytest.raises(InputError, match=needs) if needs else nullcontext():
-        check(target, [Fault.parse(sentence)], 1, NO_SESSION, tmp_path)
+        check_faults(target, [Fault.parse(sentence)], 1, NO_SESSION, tmp_path)

@@ -9,14 +9,14 @@ from collections.abc import Awaitable
 import pytest
 
 from hdbkit.web import gate
-from hdbkit.web.gate import Gate
+from hdbkit.web.gate import RequestGate
 
 
 class Reader(asyncio.Protocol):
     """Reads until the end of a connection."""
 
 
-def served(gated: Gate) -> Awaitable[asyncio.Server]:
+def served(gated: RequestGate) -> Awaitable[asyncio.Server]:
     return asyncio.get_running_loop().create_server(Reader, sock=gated)
 
 
@@ -38,7 +38,7 @@ def test_the_address_with_most_connections_loses_the_most_silent_and_known_ones_
     monkeypatch.setattr(gate, "MAX_UNVERIFIED", 4)
 
     async def live() -> None:
-        gated = Gate(socket.create_server(("127.0.0.1", 0)))
+        gated = RequestGate(socket.create_server(("127.0.0.1", 0)))
         address = gated.getsockname()
         async with await served(gated):
 
@@ -67,7 +67,7 @@ def test_headers_that_do_not_end_in_time_end_the_connection(monkeypatch: pytest.
     monkeypatch.setattr(gate, "HEADER_S", 0.1)
 
     async def live() -> None:
-        gated = Gate(socket.create_server(("127.0.0.1", 0)))
+        gated = RequestGate(socket.create_server(("127.0.0.1", 0)))
         async with await served(gated):
             slow, known = (socket.create_connection(gated.getsockname(), 5) for _ in range(2))
             await asyncio.sleep(0)

@@ -10,8 +10,8 @@ import pytest
 import scipy
 
 from hdbkit.analysis.comparison.groups import Groups, distributions, metric_values, overlaid, values_by_users
-from hdbkit.analysis.run.quantiles import shares_ms, slow_end
-from hdbkit.analysis.run.timeline import RETRIED, failures, samples
+from hdbkit.analysis.run.failures import RETRIES, failures, samples
+from hdbkit.analysis.run.latency_tail import shares_ms, slow_end
 from hdbkit.charts import marks
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.results.columns import ERROR_CLASSES
@@ -109,7 +109,7 @@ def test_failures_are_reported_by_second_and_class(groups: Groups) -> None:
         expected = failed[failed["error_class"] == code].groupby("second").size()
         of_class = found[found["error_class"] == name].set_index("second")["count"]
         assert of_class.to_dict() == expected.to_dict()
-    assert found.loc[found["error_class"] == RETRIED, "count"].sum() == rows["retries"].sum()
+    assert found.loc[found["error_class"] == RETRIES, "count"].sum() == rows["retries"].sum()
     assert failures(folder, 4)["count"].sum() == found["count"].sum()
     assert set(failures(folder, 4)["second"]) <= {0, 4, 8}
 

@@ -46,7 +46,7 @@ def test_a_server_has_stopped_when_its_last_thread_has_ended(tmp_path: Path) -> 
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
             (tmp_path / "pid").write_text(str(process.pid))
-            assert _guard.stop_server(str(tmp_path), note, patience_s=60)
+            assert _guard.end_server(str(tmp_path), note, patience_s=60)
             assert (tmp_path / "released").exists()
         finally:
             process.kill()

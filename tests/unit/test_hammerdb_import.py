@@ -12,10 +12,10 @@ from hdbkit.config import Load, Target
 from hdbkit.config.specs import read_load
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.hammerdb.reading import Unclosed, commands
-from hdbkit.hammerdb.translating import keys_of, table
+from hdbkit.hammerdb.translating import keys_of, translation
 
-BENCHMARKS = {entry["dictionary"]: name for name, entry in table()["benchmarks"].items()}
-DATABASE = next(name for name, entry in table()["databases"].items() if entry["prefix"] == "pg_")
+BENCHMARKS = {entry["dictionary"]: name for name, entry in translation()["benchmarks"].items()}
+DATABASE = next(name for name, entry in translation()["databases"].items() if entry["prefix"] == "pg_")
 HOSTILE = "kx9_not_for_files"
 
 
@@ -42,7 +42,7 @@ def test_the_page_lists_every_key_and_what_becomes_of_it() -> None:
 
 def lines_of_the_page() -> list[str]:
     """The table of the page, as it follows from ``keys.yaml``."""
-    content = table()
+    content = translation()
     rows = [
         (name, f"`{key}`", ", ".join(rule.get("only", ["all"])), rule)
         for name, keys in [*content["dictionaries"].items(), ("vuset", content["vuset"])]
@@ -57,13 +57,13 @@ def lines_of_the_page() -> list[str]:
 
 def becomes(rule: dict[str, Any]) -> str:
     if "to" not in rule:
-        return f"not translated: {table()['reasons'].get(rule['none'], rule['none'])}"
+        return f"not translated: {translation()['reasons'].get(rule['none'], rule['none'])}"
     in_seconds = ", in seconds" if rule.get("as") == "minutes" else ""
     return f"`{rule['to']}`" + in_seconds + (f", if `{rule['when']}` is true" if "when" in rule else "")
 
 
 @pytest.mark.parametrize("dictionary", BENCHMARKS)
-@pytest.mark.parametrize("database", table()["databases"])
+@pytest.mark.parametrize("database", translation()["databases"])
 def test_every_key_is_translated_or_listed_and_kinds_of_files_agree(
     database: str, dictionary: str, tmp_path: Path
 ) -> None:
@@ -80,7 +80,7 @@ def test_every_key_is_translated_or_listed_and_kinds_of_files_agree(
         f"dbset('bm','{bm}')",
         *(f"diset({d!r},{k!r},{v!r})" for d, k, v in settings),
     ]
-    root = table()["databases"][database]["root"]
+    root = translation()["databases"][database]["root"]
     xml = [f"<{root}>", *(f"<{d}><x><{k}>{v}</{k}></x></{d}>" for d, k, v in settings), f"</{root}>"]
     found = []
     for suffix, lines in (("tcl", tcl), ("py", python), ("xml", xml)):
@@ -118,11 +118,11 @@ def test_a_script_becomes_a_target_and_a_load_without_its_password(tmp_path: Pat
 def test_a_setting_counts_only_where_the_one_that_it_depends_on_is_true(tmp_path: Path) -> None:
     dependent = [
         (database, key, rule, keys_of(database, "tpcc"))
-        for database, entry in table()["databases"].items()
+        for database, entry in translation()["databases"].items()
         for key, rule in keys_of(database, "tpcc").items()
         if rule.get("when") == "async_scale" and entry["prefix"]
     ]
-    assert len(dependent) == len(table()["databases"]) - 1
+    assert len(dependent) == len(translation()["databases"]) - 1
     for database, key, rule, keys in dependent:
         switch = next(one for one in keys if one.endswith(rule["when"]))
         for value, sessions in (("true", 25), ("false", 1)):
@@ -146,7 +146,7 @@ def test_settings_of_the_tool_itself_and_other_commands_are_listed_and_their_key
         "tcset refreshrate 20\n"
     )
     found = api.import_settings(script, tmp_path / "out").left_out.set_index("line")["reason"]
-    assert found[2] == table()["reasons"]["tool"]
+    assert found[2] == translation()["reasons"]["tool"]
     assert "not known" in found[3]
     assert "only dbset, diset, giset, vuset are translated" in found[4]
 
@@ -170,14 +170,17 @@ def test_each_block_with_settings_is_listed_and_none_of_them_is_read(tmp_path: P
 def test_a_variant_of_a_database_is_an_engine_of_its_own_and_options_that_it_lacks_are_listed(tmp_path: Path) -> None:
     variants = [
         (database, dictionary, key, rule)
-        for dictionary, keys in table()["dictionaries"].items()
+        for dictionary, keys in translation()["dictionaries"].items()
         for key, rule in keys.items()
         if rule.get("to") == "target.kind"
         for database in rule["only"]
     ]
     assert len(variants) == len(BENCHMARKS)
     for database, dictionary, key, rule in variants:
-        for value, kind in (("true", rule["values"]["true"]), ("false", table()["databases"][database]["kind"])):
+        for value, kind in (
+            ("true", rule["values"]["true"]),
+            ("false", translation()["databases"][database]["kind"]),
+        ):
             script = tmp_path / f"{dictionary}-{value}.tcl"
             script.write_text(
                 f"dbset db {database}\ndbset bm {BENCHMARKS[dictionary]}\n"

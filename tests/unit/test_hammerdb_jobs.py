@@ -13,10 +13,10 @@ from hdbkit import api
 from hdbkit.api import Workspace
 from hdbkit.cli import app
 from hdbkit.errors import InputError
-from hdbkit.hammerdb.translating import table
+from hdbkit.hammerdb.translating import translation
 from hdbkit.results.manifest import HostFacts
 
-ENGINE, ENTRY = next((name, one) for name, one in table()["databases"].items() if one["prefix"] == "pg_")
+ENGINE, ENTRY = next((name, one) for name, one in translation()["databases"].items() if one["prefix"] == "pg_")
 SECRET = "kx9_not_for_files"
 SETTINGS = (
     f"connection {{pg_host db1 pg_port 5433 pg_sslmode prefer}} tpcc {{pg_count_ware 40 pg_superuserpass {SECRET} "
@@ -146,7 +146,7 @@ def test_a_job_without_a_time_profile_is_shown_without_latencies(
 
 def test_results_of_a_vendor_whose_licence_restricts_publishing_have_a_notice(tmp_path: Path) -> None:
     work, found = Workspace(results=tmp_path / "results"), []
-    titles = [one["title"] for one in table()["databases"].values()]
+    titles = [one["title"] for one in translation()["databases"].values()]
     for number, title in enumerate(titles):
         (tmp_path / str(number)).mkdir()
         path = job_file(tmp_path / str(number), **{f"A{number}": result_line(9000)})

@@ -182,5 +182,5 @@ def test_in_whatever_order_workers_end_the_total_never_decreases(events: list[tu
 
 
 def test_the_facts_of_a_host_are_those_that_a_manifest_keeps() -> None:
-    assert host.facts().keys() == HostFacts.model_fields.keys()
+    assert host.this_host_facts().keys() == HostFacts.model_fields.keys()
     assert all(re.search(r"^\w[\w-]* \(.*\d GB\)$", one) for one in host._disks())

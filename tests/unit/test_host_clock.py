@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from hdbkit.results.host_clock import Estimate, Exchange, HostClock, estimate, reliable
+from hdbkit.results.host_clock import ClockEstimate, Exchange, HostClock, estimate_clock, reliable
 from hdbkit.results.spool import record_type
 
 SECOND = 1_000_000_000
@@ -27,7 +27,7 @@ def exchanges(ahead_ns: int, count: int, seed: int) -> list[Exchange]:
 
 @pytest.mark.parametrize("ahead_ns", [0, -3 * SECOND, 7200 * SECOND + 123_456])
 def test_the_offset_is_found_within_its_uncertainty(ahead_ns: int) -> None:
-    found = [estimate(exchanges(ahead_ns, 24, seed)) for seed in range(200)]
+    found = [estimate_clock(exchanges(ahead_ns, 24, seed)) for seed in range(200)]
     assert all(abs(one.offset_ns - ahead_ns) <= one.uncertainty_ns for one in found)
     assert max(one.uncertainty_ns for one in found) < 500_000
 
@@ -39,7 +39,7 @@ def test_the_time_on_the_host_is_no_part_of_the_way() -> None:
 
 def test_a_drift_is_followed_between_estimates() -> None:
     """A clock that is 40 ppm fast is 4 ms further ahead after 100 s."""
-    clock = HostClock((Estimate(0, 1e6, 1e5), Estimate(100 * SECOND, 5e6, 1e5)))
+    clock = HostClock((ClockEstimate(0, 1e6, 1e5), ClockEstimate(100 * SECOND, 5e6, 1e5)))
     assert clock.drift_ppm == pytest.approx(40)
     assert clock.one_here(50 * SECOND) == 50 * SECOND - 3_000_000
     assert clock.one_here(200 * SECOND) == 200 * SECOND - 5_000_000
@@ -47,13 +47,13 @@ def test_a_drift_is_followed_between_estimates() -> None:
 
 
 def test_a_step_between_estimates_is_uncertain() -> None:
-    steady = [Estimate(i * SECOND, 0.0, 1e4) for i in range(3)]
-    stepped = HostClock((*steady, Estimate(3 * SECOND, 1e6, 1e4), Estimate(4 * SECOND, 1e6, 1e4)))
+    steady = [ClockEstimate(i * SECOND, 0.0, 1e4) for i in range(3)]
+    stepped = HostClock((*steady, ClockEstimate(3 * SECOND, 1e6, 1e4), ClockEstimate(4 * SECOND, 1e6, 1e4)))
     assert stepped.uncertainty_ns > 3e5
 
 
 def test_estimates_that_a_busy_host_spoilt_are_left_out() -> None:
-    good, spoilt = Estimate(0, 0.0, 3e5), Estimate(SECOND, 9e6, 1e7)
+    good, spoilt = ClockEstimate(0, 0.0, 3e5), ClockEstimate(SECOND, 9e6, 1e7)
     assert reliable([spoilt, good]) == (good,)
     assert reliable([spoilt]) == (spoilt,)
 
@@ -61,7 +61,7 @@ def test_estimates_that_a_busy_host_spoilt_are_left_out() -> None:
 def test_a_record_keeps_its_durations() -> None:
     records = np.zeros(1, record_type({}))
     records["scheduled_ns"], records["start_ns"], records["end_ns"] = 10 * SECOND, 11 * SECOND, 12 * SECOND
-    moved = HostClock((Estimate(0, 0.0, 0.0), Estimate(20 * SECOND, 2e9, 0.0))).records_here(records)
+    moved = HostClock((ClockEstimate(0, 0.0, 0.0), ClockEstimate(20 * SECOND, 2e9, 0.0))).records_here(records)
     assert moved["end_ns"][0] == 12 * SECOND - 1_200_000_000
     assert moved["end_ns"][0] - moved["start_ns"][0] == SECOND
     assert records["end_ns"][0] == 12 * SECOND

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.run.host import cpu_course, disks_course, host_use, network_course, readings
+from hdbkit.analysis.run.host_activity import agent_readings, cpu_course, disks_course, host_use, network_course
 from hdbkit.analysis.run.records import Window
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.warnings import run_warnings
@@ -32,7 +32,7 @@ def without(reported: pd.DataFrame, first_s: float, last_s: float) -> pd.DataFra
 
 
 def test_totals_become_shares_of_all_cores_and_rates_of_each_device() -> None:
-    reported = readings(server_host_of(13, user=0.6, busy=0.25))
+    reported = agent_readings(server_host_of(13, user=0.6, busy=0.25))
     cpu, disks, network = cpu_course(reported), disks_course(reported), network_course(reported)
     assert cpu[["user", "system", "idle"]].iloc[4].tolist() == pytest.approx([60, 20, 15])
     assert disks.columns.tolist() == ["second", "sda"], "a disk that did nothing is left out"
@@ -42,7 +42,7 @@ def test_totals_become_shares_of_all_cores_and_rates_of_each_device() -> None:
 
 
 def test_the_window_has_means_of_what_it_holds() -> None:
-    use = host_use(readings(server_host_of(13, user=0.6, busy=0.25)), WINDOW)
+    use = host_use(agent_readings(server_host_of(13, user=0.6, busy=0.25)), WINDOW)
     assert use is not None
     assert use.cpu_pct == pytest.approx({"user": 60, "system": 20, "iowait": 5, "steal": 0, "idle": 15})
     assert use.disks == {
@@ -66,10 +66,10 @@ def test_the_window_has_means_of_what_it_holds() -> None:
 
 def test_a_gap_is_bridged_and_too_large_a_one_leaves_the_window_unknown() -> None:
     reported = server_host_of(13, busy=0.25)
-    use = host_use(readings(without(reported, 4.5, 8.5)), WINDOW)
+    use = host_use(agent_readings(without(reported, 4.5, 8.5)), WINDOW)
     assert use is not None
     assert use.disks["sda"]["busy_pct"] == pytest.approx(25)
-    assert host_use(readings(without(reported, 6.5, 20)), WINDOW) is None
+    assert host_use(agent_readings(without(reported, 6.5, 20)), WINDOW) is None
     assert host_use(None, WINDOW) is None
 
 
@@ -77,7 +77,7 @@ def test_a_total_that_was_set_back_gives_no_rate() -> None:
     reported = server_host_of(13, busy=0.25)
     late = reported["t_us"] >= 6_000_000
     reported.loc[late & (reported["name"] == "disk_busy_s"), "value"] -= 1.5
-    host = readings(reported)
+    host = agent_readings(reported)
     assert disks_course(host)["sda"].isna().sum() == 1
     use = host_use(host, WINDOW)
     assert use is not None
@@ -93,12 +93,14 @@ def test_a_total_that_was_set_back_gives_no_rate() -> None:
 
 
 def test_cores_and_threads_are_drawn_only_where_one_is_full_or_more_are_ready() -> None:
-    host = readings(server_host_of(13, busiest=0.5, running=2))
+    host = agent_readings(server_host_of(13, busiest=0.5, running=2))
     assert [chart.key for chart in host_charts(host, WINDOW, "server", "database host")][:2] == [
         "server_cpu",
         "server_switches",
     ]
-    charts = {one.key: one for one in host_charts(readings(server_host_of(13)), WINDOW, "server", "database host")}
+    charts = {
+        one.key: one for one in host_charts(agent_readings(server_host_of(13)), WINDOW, "server", "database host")
+    }
     assert charts["server_cores"].alternative.startswith(
         "In the window the busiest core, 0, was 95 % busy (95 % with interrupts), and the others 0 to 0 %."
     )
@@ -108,7 +110,7 @@ def test_cores_and_threads_are_drawn_only_where_one_is_full_or_more_are_ready() 
 
 
 def test_many_readings_are_drawn_with_few_points() -> None:
-    assert len(cpu_course(readings(server_host_of(5000)))) <= 400
+    assert len(cpu_course(agent_readings(server_host_of(5000)))) <= 400
 
 
 @pytest.mark.parametrize(

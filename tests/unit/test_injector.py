@@ -20,7 +20,7 @@ from hdbkit.config import Target
 from hdbkit.config.fault import Faults
 from hdbkit.errors import HdbkitError
 from hdbkit.faults import injector
-from hdbkit.faults.actions import Action
+from hdbkit.faults.actions import FaultAction
 from hdbkit.faults.injector import Injector
 from tests.run.faults import until
 
@@ -89,8 +89,8 @@ def test_no_note_is_written_while_a_disk_is_frozen(tmp_path: Path) -> None:
 
     (fault,) = Faults.parse("pause disk at 0 s for 0.01 s").each
     supervisor: Any = None
-    run = injector._Run(supervisor, injector.Orders(NULL, (fault,), 1, tmp_path, notes))
-    asyncio.run(run._begin_and_end(0, fault, Action(lambda: None, lambda: when_undone.append(events()))))
+    run = injector._Run(supervisor, injector.InjectorOrders(NULL, (fault,), 1, tmp_path, notes))
+    asyncio.run(run._begin_and_end(0, fault, FaultAction(lambda: None, lambda: when_undone.append(events()))))
     run._notes.close()
     assert when_undone == [["begin"]]
     assert events() == ["begin", "effective", "undo", "end"]

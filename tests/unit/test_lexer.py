@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hdbkit.databases import database, kinds
-from hdbkit.lexer import HIDDEN, STANDARD, Kind, Lexer, identifier, lexer_with
+from hdbkit.lexer import HIDDEN, STANDARD, Lexer, TokenKind, identifier, lexer_with
 from hdbkit.sql import ANSI, lexer_of, lexers_of
 
 PG, MY, MARIA = (lexer_of((ANSI, *names)) for names in (("postgresql",), ("mysql",), ("mysql", "mariadb")))
@@ -130,7 +130,7 @@ def test_a_name_has_the_quotes_of_the_engine(given: str, lexer: Lexer, written: 
 @given(st.text(min_size=1, max_size=20), st.sampled_from([STANDARD, PG, MY, LITE, MS, ORA]))
 def test_a_quoted_name_is_one_token_whatever_is_in_it(name: str, lexer: Lexer) -> None:
     (token,) = lexer.tokens(lexer.written(name))
-    assert (token.kind, token.closed) == (Kind.QUOTED, True)
+    assert (token.kind, token.closed) == (TokenKind.QUOTED, True)
 
 
 @pytest.mark.parametrize(

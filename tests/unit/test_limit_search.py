@@ -8,12 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from hdbkit.analysis.statistics.limit_search import Block, LimitNotFound, Trial, estimate, search
+from hdbkit.analysis.statistics.limit_search import Block, LimitNotFound, Trial, estimate_rate, search_limit
 
 
 def played(curve: Callable[[float], float], blocks: int = 3, first: float = 100.0) -> tuple[list[Trial], list[Block]]:
     """The trials of a search, and its blocks."""
-    trials, made = search(first, blocks, 7, (1.0, 1e5)), []
+    trials, made = search_limit(first, blocks, 7, (1.0, 1e5)), []
     trial = next(trials)
     try:
         while True:
@@ -26,7 +26,7 @@ def played(curve: Callable[[float], float], blocks: int = 3, first: float = 100.
 @pytest.mark.parametrize("truth", [3.0, 480.0, 70_000.0])
 def test_a_known_crossing_is_found_and_lies_within_its_interval(truth: float) -> None:
     trials, blocks = played(lambda level: 5 * math.log(level / truth))
-    found = estimate(blocks)
+    found = estimate_rate(blocks)
     assert found.level == pytest.approx(truth, rel=1e-3), "the curve is straight in logarithms"
     assert found.low < truth < found.high < 1.09 * found.low
     assert not found.changed
@@ -44,26 +44,26 @@ def test_levels_reach_further_until_both_ends_are_certain() -> None:
     """Between 400 and 600 the excess is noise around 0, whatever the level."""
     draw = np.random.default_rng(1)
     trials, blocks = played(lambda level: draw.normal() if 400 < level < 600 else level - 500, blocks=5)
-    found = estimate(blocks)
+    found = estimate_rate(blocks)
     assert (found.low <= 400, found.high >= 600) == (True, True)
     assert len(blocks[0]) > 4
     assert [trial.block for trial in trials[-5:]] == [1, 2, 3, 4, 5]
 
 
 def test_an_end_is_unknown_where_no_level_is_certain() -> None:
-    found = estimate([{100.0: -0.1, 110.0: 0.6}, {100.0: 0.3, 110.0: 0.62}])
+    found = estimate_rate([{100.0: -0.1, 110.0: 0.6}, {100.0: 0.3, 110.0: 0.62}])
     assert (found.low, found.high) == (0.0, 110.0)
 
 
 def test_the_estimate_pools_levels_that_are_out_of_order() -> None:
     """The means are -0.2, 0.3, 0.1, 0.4; the middle two become 0.2, so the crossing is half way from 100 to 110."""
     block = {100.0: -0.2, 110.0: 0.3, 120.0: 0.1, 130.0: 0.4}
-    assert estimate([block, block]).level == pytest.approx(math.sqrt(100 * 110))
+    assert estimate_rate([block, block]).level == pytest.approx(math.sqrt(100 * 110))
 
 
 def test_an_unknown_trial_counts_as_ten_times_the_limit() -> None:
     calm = {100.0: -0.3, 110.0: 0.3}
-    assert estimate([calm, calm | {100.0: math.inf}]) == estimate([calm, calm | {100.0: math.log(10)}])
+    assert estimate_rate([calm, calm | {100.0: math.inf}]) == estimate_rate([calm, calm | {100.0: math.log(10)}])
 
 
 def test_where_every_level_is_at_the_limit_an_end_is_claimed_in_five_percent() -> None:
@@ -71,7 +71,7 @@ def test_where_every_level_is_at_the_limit_an_end_is_claimed_in_five_percent() -
     draw = np.random.default_rng(1)
     noise = 0.1 * draw.normal(size=(1000, 5, 4))
     blocks = [[dict(zip((90.0, 97.0, 103.0, 110.0), one, strict=True)) for one in of_search] for of_search in noise]
-    ends = [estimate(one) for one in blocks]
+    ends = [estimate_rate(one) for one in blocks]
     assert 0.03 < np.mean([one.low > 0 or one.high < math.inf for one in ends]) < 0.065
 
 
@@ -80,7 +80,7 @@ def test_a_search_whose_blocks_have_a_trend_is_about_its_own_time() -> None:
     draw, truth, silent = np.random.default_rng(3), 480.0, []
     for _ in range(40):
         slow = iter(0.8 * np.exp(-np.arange(200) / 18) + 0.1 * draw.normal(size=200))
-        found = estimate(played(lambda level, slow=slow: 5 * math.log(level / truth) + next(slow), 5)[1])
+        found = estimate_rate(played(lambda level, slow=slow: 5 * math.log(level / truth) + next(slow), 5)[1])
         silent.append(not found.low <= truth <= found.high and not found.changed)
     assert sum(silent) <= 2
 

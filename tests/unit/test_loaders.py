@@ -6,7 +6,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from threading import Event, Thread
 
-from hdbkit.loading.loaders import Done, Loaders, Step
+from hdbkit.loading.loaders import Done, Loaders, LoadStep
 
 
 class TwoThreads(Loaders):
@@ -20,13 +20,13 @@ class TwoThreads(Loaders):
 
     def _work(self, jobs: Connection) -> None:
         while True:
-            job: Step = jobs.recv()
+            job: LoadStep = jobs.recv()
             self.noted.append(job.name)
             jobs.send(Done())
 
 
 def test_a_step_begins_when_those_before_it_are_done() -> None:
     loaders = TwoThreads()
-    loaders.do([Step("last", frozenset({"a", "b"})), Step("a"), Step("b"), Step("c")])
+    loaders.do([LoadStep("last", frozenset({"a", "b"})), LoadStep("a"), LoadStep("b"), LoadStep("c")])
     assert loaders.noted.index("last") > max(loaders.noted.index("a"), loaders.noted.index("b"))
     assert sorted(loaders.noted) == ["a", "b", "c", "last"]

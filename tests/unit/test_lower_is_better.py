@@ -19,8 +19,8 @@ from hdbkit.analysis.comparison.gate import gate
 from hdbkit.analysis.comparison.history import change_sentences, segments
 from hdbkit.analysis.comparison.sides import compared
 from hdbkit.analysis.run.checks import check_run
+from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.analysis.run.timeline import readable
 from hdbkit.analysis.sweep.answers import answer, winner_answer
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import changed_effects, interactions

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import hdbkit
-from hdbkit.analysis.run.schedule import Limit
+from hdbkit.analysis.run.latency_limit import Limit
 from hdbkit.api import executing, max_rate
 from hdbkit.api.experiment_result import COMPARED
-from hdbkit.config import Load, TprocCSpec, sweep_spec
+from hdbkit.config import Load, TprocCSpec, preparation
 from hdbkit.errors import InputError
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
@@ -54,7 +54,7 @@ def made(monkeypatch: pytest.MonkeyPatch, results: Path) -> list[str]:
 
     monkeypatch.setattr(executing, "execute", run)
     monkeypatch.setattr(max_rate, "settled", lambda _, __, ___, load: (TprocCSpec(warehouses=1), load))
-    monkeypatch.setattr(sweep_spec, "REST_S", 0.0)
+    monkeypatch.setattr(preparation, "REST_S", 0.0)
     return ids
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hdbkit.analysis.statistics.block_model import judged_variances
+from hdbkit.analysis.statistics.variances import judged_variances
 
 
 def judged(residuals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

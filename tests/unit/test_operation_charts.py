@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.charts.marks import Limits, ratio_axis
+from hdbkit.charts.intervals import Limits, ratio_axis
 from hdbkit.charts.operation_charts import profile, ratio_chart
 from hdbkit.results.finding import Of, Ratio, Verdict
 from tests.unit.sweeps import TIME

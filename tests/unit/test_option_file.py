@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hdbkit.servers._mysqld import LOOSE, option_lines, option_values
+from hdbkit.servers._mysqld_options import LOOSE, option_lines, option_values
 
 ODD = {
     "plain": "1073741824",

@@ -14,10 +14,10 @@ import pytest
 from hdbkit.api import Workspace
 from hdbkit.cli.main import main
 from hdbkit.errors import InputError
-from hdbkit.hammerdb import read_jobs, table
+from hdbkit.hammerdb import read_jobs, translation
 from hdbkit.results.manifest import Manifest
 
-TITLE = table()["databases"]["maria"]["title"]
+TITLE = translation()["databases"]["maria"]["title"]
 PGBENCH = """pgbench (15.18 (Debian 15.18-0+deb12u1), server 18.4)
 starting vacuum...end.
 transaction type: <builtin: TPC-B (sort of)>
@@ -65,7 +65,7 @@ BENCHBASE = json.dumps(
     {
         "Current Timestamp (milliseconds)": 1795820060500,
         "Elapsed Time (nanoseconds)": 60_500_000_000,
-        "DBMS Type": table()["databases"]["ora"]["title"].upper(),
+        "DBMS Type": translation()["databases"]["ora"]["title"].upper(),
         "Benchmark Type": "tpcc",
         "Measured Requests": 23456,
         "terminals": "4",
@@ -421,7 +421,7 @@ def test_a_document_without_a_result_is_left_out_with_the_reason(
 def test_a_log_names_the_database_in_words(tmp_path: Path) -> None:
     title = " ".join(re.findall("[A-Z][a-z]+|[A-Z]+(?![a-z])", "SQLServer"))
     (run,) = imported(tmp_path, LOG.replace(f"{TITLE} TPM", f"{title} TPM"))
-    assert run.server.kind == table()["databases"]["mssqls"]["kind"]
+    assert run.server.kind == translation()["databases"]["mssqls"]["kind"]
 
 
 @pytest.mark.parametrize(

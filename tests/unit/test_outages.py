@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hdbkit.analysis.run.outages import outages, outages_text
 from hdbkit.analysis.run.records import window_of
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.analysis.run.timeline import outages, outages_text
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.results.columns import ERROR_CLASSES, OPERATIONS, Outcome
 from hdbkit.results.run_result import Outage

@@ -12,7 +12,7 @@ import pytest
 
 from hdbkit.arrivals import due_us
 from hdbkit.config import Load
-from hdbkit.contracts import Prepared, Waits
+from hdbkit.contracts import Prepared, ThinkTimes
 from hdbkit.errors import ErrorClass, TransactionError
 from hdbkit.execution.control import NEVER_NS, Field
 from hdbkit.execution.failures import ErrorCounts, Failures
@@ -23,7 +23,7 @@ START_NS = 5 * 10**9
 OVER = memoryview(array("q", [0] * len(Field)))
 """A control page whose stop time has passed, so that nothing sleeps."""
 FIRST, SECOND = (Prepared(operation, print, None, b"") for operation in range(2))
-WAITS = [Waits(keying_s=18, thinking_s=12), Waits(keying_s=2)]
+WAITS = [ThinkTimes(keying_s=18, thinking_s=12), ThinkTimes(keying_s=2)]
 
 
 def pacer(seed: int = 1, **load: Any) -> Pacer:

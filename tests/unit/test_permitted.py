@@ -100,7 +100,7 @@ def test_a_process_of_a_service_tries_what_its_operator_permits_and_others_anyth
     target, known = Target(kind="postgresql", database=str(tmp_path)), {"text": setting("text", "string", "a")}
     assert unpermitted_here(target, {"text": ["b"]}, lambda: known) == []
     for named, count in (((), 1), (("text",), 0)):
-        for name, value in served.environment([], named).items():
+        for name, value in served.served_environment([], named).items():
             monkeypatch.setenv(name, value)
         assert len(unpermitted_here(target, {"text": ["b"]}, lambda: known)) == count
 

@@ -13,7 +13,7 @@ import pytest
 import hdbkit
 from bench.verdicts.judging import intervals
 from bench.verdicts.sweeps import PLANNED, placed, turns
-from hdbkit.analysis.statistics.power import Design, detectable, detection, pooled_noise
+from hdbkit.analysis.statistics.detection import Design, detectable, detection, pooled_noise
 from hdbkit.api import PlannedHosts, Workspace
 from hdbkit.config import SweepSpec, Target
 from hdbkit.experiment import plan as experiment_plan

@@ -16,7 +16,7 @@ from hdbkit.config.specs.tproc_c import TprocCSpec
 from hdbkit.errors import InputError
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c.inputs import LAST_NAMES, Constants
-from hdbkit.workloads.tproc_c.tables import TABLES, WAREHOUSE_TABLES
+from hdbkit.workloads.tproc_c.tables import TPROC_C_TABLES, WAREHOUSE_TABLES
 
 SPEC = TprocCSpec(warehouses=3, seed=7)
 W_ID = 2
@@ -34,7 +34,7 @@ class Columns(dict[str, list[str]]):
     """The columns of a table by name, each as the texts of its rows; made when it is asked for."""
 
     def __init__(self, name: str) -> None:
-        content, columns = text(name), TABLES[name].columns
+        content, columns = text(name), TPROC_C_TABLES[name].columns
         assert content.isascii()
         self._rows = csv.read_csv(
             pa.BufferReader(content),
@@ -79,17 +79,17 @@ def test_each_table_has_the_rows_of_clause_4_3_3_1(name: str) -> None:
     assert text(name).count(b"\n") == ROWS[name]
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", TPROC_C_TABLES)
 def test_every_row_has_every_column_and_no_padding(name: str) -> None:
     content = text(name)
     assert content.endswith(b"\n")
     assert b"\0" not in content
-    assert {line.count(b"\t") for line in content.splitlines()} == {len(TABLES[name].columns) - 1}
+    assert {line.count(b"\t") for line in content.splitlines()} == {len(TPROC_C_TABLES[name].columns) - 1}
 
 
 @pytest.mark.parametrize("name", WAREHOUSE_TABLES)
 def test_every_row_of_a_part_belongs_to_its_warehouse(name: str) -> None:
-    for column in TABLES[name].columns:
+    for column in TPROC_C_TABLES[name].columns:
         if column.endswith("w_id"):
             assert set(table(name)[column]) == {str(W_ID)}
 

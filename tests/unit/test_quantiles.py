@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from hdbkit.analysis.run import quantiles, records
+from hdbkit.analysis.run.latency_tail import shares_ms, shares_text
 from hdbkit.analysis.run.records import Window, window_of
 from hdbkit.errors import DamagedResult
 from hdbkit.results.folder import RunFolder
@@ -78,7 +79,7 @@ def test_a_quantile_with_fewer_than_ten_operations_beyond_it_is_left_out() -> No
     }
     assert known == {0: [], 1: ["p50", "p90", "p95"], 2: ["p50", "p90", "p95", "p99"]}
     assert found["max_us"].tolist() == [10, 10, 10]
-    assert quantiles.shares_text(quantiles.shares_ms(pd.Series({1000: 300}))) == "p50 1, max 1 ms"
+    assert shares_text(shares_ms(pd.Series({1000: 300}))) == "p50 1, max 1 ms"
 
 
 def test_counts_hold_the_rows_that_end_in_the_window_and_no_other(run: Synthetic) -> None:

@@ -15,8 +15,8 @@ import pytest
 from hdbkit.report.sweep_report import sweep_report
 
 from hdbkit.analysis.run.checks import check_run
+from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.analysis.run.timeline import readable
 from hdbkit.caution import Caution, Kind
 from hdbkit.report import templates
 from hdbkit.report.card import Bar, Card

@@ -16,7 +16,7 @@ from hdbkit.analysis.run.steps import knee, steps_result
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.charts.schedule_charts import schedule_charts
 from hdbkit.config.metric import Measure, Metric
-from hdbkit.report.run_report import tables
+from hdbkit.report.run_tables import run_tables
 from hdbkit.results.columns import OPERATIONS
 from hdbkit.results.run_result import Backlog, Latencies, ScheduleResult, StepLatencies, StepResult
 from tests.unit.synthetic import DETAILS, Synthetic, write_run
@@ -214,7 +214,7 @@ def test_each_step_has_its_own_figures(tmp_path: Path) -> None:
     schedule = schedule_of(run.folder, run.manifest).result
     assert (schedule.due, schedule.begun, schedule.saturated) == (250, 250, False)
     summary = summarize(run.folder, run.manifest).model_copy(update={"steps": [first, second]})
-    shown = tables(run.manifest.model_copy(update={"result": summary}))[0]
+    shown = run_tables(run.manifest.model_copy(update={"result": summary}))[0]
     assert shown.head[:3] == ["step", "offered per second", "completed per second"]
     assert shown.rows[1][:3] == ["3 s at 50/s", "50", "50"]
     names = {one.name for one in check_run(run.folder, run.manifest)}

@@ -15,7 +15,8 @@ from hdbkit.errors import ConfigErrors
 from hdbkit.experiment import resume, start
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep, with_asked
 from hdbkit.plan import RunPlan
-from hdbkit.results.experiment_folder import ExperimentFolder, runs_frame
+from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.experiment_runs import runs_frame
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest
 from tests.run.sweep_server import FileServer, only, runner

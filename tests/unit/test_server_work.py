@@ -14,7 +14,7 @@ from hdbkit.analysis.run.server_work import (
     full_page_rates,
     mean_waiting,
     replication_lag,
-    work_of,
+    server_work_of,
 )
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.analysis.sweep.warnings import data_by_block, start_warnings
@@ -74,18 +74,20 @@ def samples(*rows: tuple[float, str, float, float]) -> pd.DataFrame:
 
 def test_work_is_reported_per_operation_and_in_all_where_the_engine_counts_it() -> None:
     counters = {"wal_bytes": 4_000_000.0, "wal_fpi": 250.0, "blks_hit": 990.0, "blks_read": 10.0}
-    found = {one.what: (one.total, one.each) for one in work_of(figures(1.0, counters=counters, completed=1000))}
+    found = {
+        one.what: (one.total, one.each) for one in server_work_of(figures(1.0, counters=counters, completed=1000))
+    }
     assert found["log written (bytes)"] == (4_000_000, 4000)
     assert found["full-page images in the log"] == (250, 0.25)
     assert found["pages read from files"] == (10, 0.01)
     assert "waits for row locks" not in found
     assert found_in_cache_pct(figures(1.0, counters=counters)) == pytest.approx(99)
-    assert work_of(figures(1.0, counters={"commits": 5.0}, completed=5)) == []
+    assert server_work_of(figures(1.0, counters={"commits": 5.0}, completed=5)) == []
 
 
 def test_engines_with_other_names_count_the_same_work_of() -> None:
     counters = {"log_bytes": 4_000_000.0, "page_requests": 1000.0, "pages_read": 10.0, "row_lock_waits": 3.0}
-    found = {one.what: one.total for one in work_of(figures(1.0, counters=counters, completed=0))}
+    found = {one.what: one.total for one in server_work_of(figures(1.0, counters=counters, completed=0))}
     assert found["log written (bytes)"] == 4_000_000
     assert found["waits for row locks"] == 3
     assert found_in_cache_pct(figures(1.0, counters=counters)) == pytest.approx(99)

@@ -29,15 +29,15 @@ from hdbkit.processes import birth_of
 from hdbkit.results.folder import only_one
 from hdbkit.results.manifest import Status
 from hdbkit.service import jobs as jobs_module
-from hdbkit.service.app import make_app
+from hdbkit.service.app import make_service_app
 from hdbkit.service.job_folder import JOBS, State
-from hdbkit.service.jobs import Jobs
-from hdbkit.service.metrics import NAMES
+from hdbkit.service.jobs import JobStore
+from hdbkit.service.metrics import METRIC_NAMES
 from hdbkit.service.permissions import Bucket
 from hdbkit.service.tokens import Holder, Role
 from hdbkit.service.verbs import VERBS
 from hdbkit.web import endpoint, guard
-from hdbkit.web.gate import Gate
+from hdbkit.web.gate import RequestGate
 from hdbkit.web.guard import AuditLog, Guard
 from tests.architecture.source_tree import ROOT
 from tests.unit.services import Service, running_service, written_job
@@ -124,7 +124,7 @@ def test_a_request_names_no_cluster_that_the_operator_has_not_named_and_nothing_
 def test_what_works_for_a_service_uses_its_clusters_and_no_files_of_typed_urls(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name, value in served.environment(["local:1"]).items():
+    for name, value in served.served_environment(["local:1"]).items():
         monkeypatch.setenv(name, value)
     Connection(Cluster.parse("local:1"))
     with pytest.raises(HdbkitError, match="not a cluster of this service"):
@@ -210,7 +210,7 @@ def test_the_listed_targets_follow_their_file(service: Service) -> None:
 
 def test_jobs_of_an_earlier_service_are_listed_and_searched_without_their_files(place: Workspace) -> None:
     folders = [written_job(place, number) for number in range(30)]
-    jobs = Jobs(place)
+    jobs = JobStore(place)
     for folder in folders:
         (folder.path / "job.json").unlink()
     assert [job.request["label"] for job in jobs.listed()] == [f"label-{n}" for n in reversed(range(30))]
@@ -222,11 +222,11 @@ def test_jobs_of_an_earlier_service_are_listed_and_searched_without_their_files(
 def test_a_job_whose_process_vanished_was_killed(place: Workspace) -> None:
     folder = written_job(place, 1)
     (folder.path / "outcome.json").unlink()
-    assert Jobs(place).find(folder.path.name).state is State.KILLED
+    assert JobStore(place).find(folder.path.name).state is State.KILLED
 
 
 def test_one_service_at_a_time_has_a_results_folder(place: Workspace) -> None:
-    with Jobs.alone(place), pytest.raises(InputError, match="another service uses"), Jobs.alone(place):
+    with JobStore.alone(place), pytest.raises(InputError, match="another service uses"), JobStore.alone(place):
         pass
 
 
@@ -321,8 +321,11 @@ def test_no_request_makes_the_service_fail(place: Workspace, monkeypatch: pytest
     monkeypatch.setattr(jobs_module, "MAX_READING", 0)
     monkeypatch.setattr(Bucket, "wait_s", lambda *_: 0.0)
     holder = Holder(name="tests", role=role, expires="2100-01-01T00:00:00Z", hash="")  # type: ignore[arg-type]
-    audit, gate = AuditLog(place.targets.with_name("audit.ndjson")), Gate(socket.create_server(("127.0.0.1", 0)))
-    app = Guard(make_app(Jobs(place), place), lambda _: holder, audit, gate, advice="")
+    audit, gate = (
+        AuditLog(place.targets.with_name("audit.ndjson")),
+        RequestGate(socket.create_server(("127.0.0.1", 0))),
+    )
+    app = Guard(make_service_app(JobStore(place), place), lambda _: holder, audit, gate, advice="")
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
     operations = [found.ok() for found in schema.get_all_operations()]
     assert len(operations) == len(VERBS) + 12
@@ -388,7 +391,7 @@ def test_metrics_have_the_running_runs_and_the_dashboard_shows_no_others(service
     assert f'run="{running.run_id}"' not in reader.get("/api/metrics").text
     assert service.clients["none"].get("/api/metrics").status_code == 401
     shown = (ROOT / "docs/static/grafana.json").read_text(encoding="utf-8")
-    assert set(re.findall(r"hdbkit_[a-z_]+", shown)) == set(NAMES)
+    assert set(re.findall(r"hdbkit_[a-z_]+", shown)) == set(METRIC_NAMES)
 
 
 def test_experiments_are_listed_shown_stopped_and_resumed_by_those_who_may(service: Service) -> None:

@@ -17,14 +17,14 @@ from hdbkit.client import Client, RequestFailed
 from hdbkit.config import Load, TprocHSpec
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.service import requests
-from hdbkit.service.app import make_app
+from hdbkit.service.app import make_service_app
 from hdbkit.service.job_folder import State
-from hdbkit.service.jobs import Jobs
+from hdbkit.service.jobs import JobStore
 from tests.unit.services import Service
 
 
 def test_each_operation_of_the_document_is_a_method(place: Workspace) -> None:
-    document: dict[str, Any] = make_app(Jobs(place), place).openapi()
+    document: dict[str, Any] = make_service_app(JobStore(place), place).openapi()
     operations = {one["operationId"]: one for path in document["paths"].values() for one in path.values()}
     read = {name for name in operations if not name.startswith("start_") and name != "health"}
     methods = {name: one for name, one in vars(Client).items() if not name.startswith("_")}

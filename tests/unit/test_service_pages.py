@@ -18,8 +18,8 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.service import sessions
 from hdbkit.service.job_folder import JobFolder, State
-from hdbkit.service.pages.rendering import STATIC
-from hdbkit.service.sessions import Sessions
+from hdbkit.service.pages.rendering import STATIC_FILES
+from hdbkit.service.sessions import BrowserSessions
 from hdbkit.service.tokens import Role, Tokens
 from tests.unit.services import Answer, Client, Service, written_job
 from tests.unit.synthetic import with_result, write_run
@@ -91,7 +91,7 @@ def test_a_session_ends_with_its_token_when_it_is_old_and_when_its_user_signs_ou
     assert browsers["settings"].get("/").status_code == 200
     monkeypatch.setattr(sessions, "LIFE_S", 0.0)
     assert browsers["settings"].get("/").status_code == 303
-    secure = Sessions(service.tokens, secure=True).sign_in(service.clients["settings"].token)
+    secure = BrowserSessions(service.tokens, secure=True).sign_in(service.clients["settings"].token)
     assert secure is not None
     assert secure.startswith("__Host-hdbkit=")
     assert secure.endswith("; Secure")
@@ -143,7 +143,7 @@ def test_what_is_not_there_is_told_by_a_page(service: Service, path: str) -> Non
 
 def test_the_files_of_the_pages_need_no_token_and_name_no_other_host(service: Service) -> None:
     client = Client(service.clients["none"].port, "")
-    for path, kind in STATIC.items():
+    for path, kind in STATIC_FILES.items():
         answer = client.get(path)
         assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (200, kind)
         assert "plotly" in path or not re.findall(r"https?://(?!www\.w3\.org/2000/svg)", answer.text)
@@ -247,7 +247,7 @@ def test_charts_of_a_stored_report_open_no_other_report(tmp_path: Path) -> None:
 
 def test_a_session_is_no_longer_valid_after_the_token_changed_hands(tmp_path: Path) -> None:
     tokens = Tokens(tmp_path)
-    held = Sessions(tokens, secure=False)
+    held = BrowserSessions(tokens, secure=False)
     cookie = held.sign_in(tokens.add("me", Role.READ))
     assert cookie is not None
     tokens.remove("me")

@@ -12,7 +12,7 @@ from hdbkit.contracts import Scope, SessionOptions
 from hdbkit.databases import database
 from hdbkit.databases.postgresql.connect import session_settings
 from hdbkit.errors import ErrorClass, TransactionError
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 
 
 def test_only_options_that_are_given_are_settings_of_a_session() -> None:

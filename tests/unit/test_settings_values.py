@@ -11,7 +11,7 @@ from hdbkit.servers.values import (
     allowed,
     is_rounded,
     may_read_back_otherwise,
-    number_in,
+    number_of_value,
     plain_value,
     problem_in,
     repeated,
@@ -60,7 +60,7 @@ SIZE = setting("size", None, 1024, 2**64 - 1)
     ],
 )
 def test_a_number_is_read_in_the_unit_of_its_setting(kind: Setting, text: str, number: float | None) -> None:
-    assert number_in(kind, text) == number
+    assert number_of_value(kind, text) == number
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_on_may_stand_for_another_choice_but_never_for_off() -> None:
 def test_a_value_is_written_with_the_largest_unit_that_fits(unit: str | None, number: str, text: str) -> None:
     one = setting("integer", unit)
     assert with_unit(one, number) == text
-    assert number_in(one, text) == float(number)
+    assert number_of_value(one, text) == float(number)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_value_is_written_with_the_largest_unit_that_fits(unit: str | None, nu
 )
 def test_a_size_is_written_with_m_g_or_t_where_it_is_a_multiple(number: str, text: str) -> None:
     assert with_unit(SIZE, number) == text
-    assert number_in(SIZE, text) == float(number)
+    assert number_of_value(SIZE, text) == float(number)
 
 
 def test_what_is_allowed_is_reported_as_one_would_write_it() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from hdbkit import api
-from hdbkit.api.batch import write_batch_index
+from hdbkit.api.batch_index import write_batch_index
 from hdbkit.errors import InputError
-from hdbkit.report.notebook_page import _cleaned, markdown, notebook_page
+from hdbkit.report.notebook_page import _cleaned, markdown_html, notebook_page
 from hdbkit.results.batch_folder import BatchFolder, JobRecord, JobStatus
 from tests.accessibility import serious
 from tests.conftest import PATIENCE_MS, HdbkitCommand
@@ -165,7 +165,7 @@ def test_the_index_of_a_batch_has_verdicts_thumbnails_links_and_what_failed(resu
 
 
 def test_markdown_keeps_no_html_and_no_link_to_a_file() -> None:
-    made = markdown(f"[a](https://example.org) [b](b.ipynb) ![c](c.png) {EVIL}\n\n| x |\n| --- |\n| 1 |")
+    made = markdown_html(f"[a](https://example.org) [b](b.ipynb) ![c](c.png) {EVIL}\n\n| x |\n| --- |\n| 1 |")
     assert '<a href="https://example.org">a</a> b c &lt;img' in made
     assert "<td>1</td>" in made
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hdbkit.analysis.run.timeline import readable
+from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.sweep.slices import changes
 from hdbkit.api.sweeping import SweepResult
-from hdbkit.charts.detail_charts import slices_of_run
 from hdbkit.charts.run_charts import run_charts
+from hdbkit.charts.slice_charts import slices_of_run
 from hdbkit.results import columns
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder

@@ -11,6 +11,7 @@ import pytest
 from hdbkit import sql
 from hdbkit.errors import InputError
 from hdbkit.lexer import identifier
+from hdbkit.statement import Statement
 
 ANSI = """-- Header of the file, no statement.
 
@@ -90,7 +91,7 @@ def test_values_are_numbered_by_first_use_and_each_once(schemas: Path) -> None:
 
 @pytest.mark.parametrize("text", ["a::bigint", "now()::date", "x[1:2]", "'12:30'"])
 def test_a_colon_that_is_no_value_is_left_alone(text: str, tmp_path: Path) -> None:
-    statement = sql.Statement("s", text, tmp_path, "")
+    statement = Statement("s", text, tmp_path, "")
     assert statement.parameters == ()
     assert statement.rendered(lambda *_: "?") == text
 
@@ -210,7 +211,7 @@ def test_all_statements_are_listed_once_and_can_be_selected_by_folder_and_name(s
     assert sql.folders(OWN) == ["server", "shop", "shop.stall"]
 
     def listed(*given: str | None) -> list[str]:
-        return [f"{one.origin.relative_to(schemas)} {one.name}" for one in sql.listed(OWN, *given)]
+        return [f"{one.origin.relative_to(schemas)} {one.name}" for one in sql.listed_statements(OWN, *given)]
 
     whole = ["own/server/c.sql count_rows", "ansi/shop/a.sql take_item", "ansi/shop/a.sql count_rows"]
     assert listed() == [*whole, "own/shop/stall/c.sql count_rows"]
@@ -224,7 +225,7 @@ def test_all_statements_are_listed_once_and_can_be_selected_by_folder_and_name(s
         listed(None, "nothing")
 
 
-def own(text: str, dialect: str = "postgresql") -> sql.Statement:
+def own(text: str, dialect: str = "postgresql") -> Statement:
     return sql.made("own", text, Path("own.sql"), sql.lexer_of(("ansi", dialect)))
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from hdbkit.config import Load, read_params
-from hdbkit.config.steps import Step, Steps, active_s
+from hdbkit.config.steps import RateStep, Steps, active_s
 from hdbkit.errors import ConfigErrors
 
 
 def test_a_step_is_a_phrase() -> None:
-    assert Step.parse("60 s at 100/s") == Step("60 s at 100/s", 60, 100, 100, is_rate=True)
-    assert Step.parse(" 1.5s  FROM 2 to 8 users ") == Step("1.5s from 2 to 8 users", 1.5, 2, 8, is_rate=False)
-    assert Step.parse("9 s sine 10 to 30 /s every 3 s").period_s == 3
-    assert Step.parse("60 s at 1 user").last == 1
+    assert RateStep.parse("60 s at 100/s") == RateStep("60 s at 100/s", 60, 100, 100, is_rate=True)
+    assert RateStep.parse(" 1.5s  FROM 2 to 8 users ") == RateStep("1.5s from 2 to 8 users", 1.5, 2, 8, is_rate=False)
+    assert RateStep.parse("9 s sine 10 to 30 /s every 3 s").period_s == 3
+    assert RateStep.parse("60 s at 1 user").last == 1
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_steps_decide_the_length_of_the_window_and_the_number_of_users() -> None
 
 
 def test_a_sine_begins_at_its_first_level_and_reaches_the_last_in_half_a_period() -> None:
-    pieces = [*Step.parse("8 s sine 10 to 30/s every 8 s").pieces]
+    pieces = [*RateStep.parse("8 s sine 10 to 30/s every 8 s").pieces]
     assert len(pieces) == 32
     assert (pieces[0].first, pieces[8].first, pieces[16].first) == pytest.approx((10, 20, 30))
     assert sum(one.duration_s for one in pieces) == pytest.approx(8)

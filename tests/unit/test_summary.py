@@ -16,7 +16,7 @@ from hdbkit.analysis.run.records import window_of
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import DamagedResult
-from hdbkit.readings import OWN
+from hdbkit.readings import OWN_COUNTS
 from hdbkit.results import columns
 from hdbkit.results.run_result import RunResult
 from tests.unit.synthetic import (
@@ -67,7 +67,7 @@ def test_the_transactions_of_our_own_questions_are_no_transactions_of_the_engine
     run = write_run(tmp_path / "asked", duration_s=10)
     counters = counters_of(run.rows, 2_000_000, 12_000_000)
     before = summarize(run.folder, run.manifest).engine_tpm
-    asked = counters[counters["name"] == "commits"].assign(name=OWN)
+    asked = counters[counters["name"] == "commits"].assign(name=OWN_COUNTS)
     asked["value"] = asked["edge"].map({"run_start": 0.0, "start": 50.0, "": 100.0, "end": 150.0, "run_end": 150.0})
     write_table(run.folder.table("counters"), pd.concat([counters, asked]), columns.COUNTERS)
     assert before and summarize(run.folder, run.manifest).engine_tpm == pytest.approx(before - 100 * 60 / 10)

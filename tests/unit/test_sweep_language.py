@@ -12,7 +12,7 @@ import yaml
 from hdbkit import api
 from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.config.sweep_factors import factor_texts, factor_value
-from hdbkit.config.sweep_grid import grid_of
+from hdbkit.config.sweep_grid import grid_from
 from hdbkit.config.sweep_spec import sweep_schema
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep
@@ -141,7 +141,7 @@ def test_what_comes_out_later_is_reported_with_file_and_line_too(tmp_path: Path)
     path = tmp_path / "sweep.yaml"
     path.write_text("settings:\n  a: [1GB, 2]\nconstraints:\n  - a > 1\n  - a < 3GB\n", encoding="utf-8")
     with pytest.raises(ConfigErrors) as caught:
-        grid_of(SweepSpec.read(path).with_(blocks=3))
+        grid_from(SweepSpec.read(path).with_(blocks=3))
     assert caught.value.source == str(path)
     assert [(one.line, one.where) for one in caught.value.problems] == [(4, "constraints[0]"), (5, "constraints[1]")]
     assert "compares a size and a number without unit" in str(caught.value)

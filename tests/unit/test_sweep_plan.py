@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hdbkit.api.sweeping import _completed
-from hdbkit.config import Load, SweepSpec, Target, TprocHSpec, sweep_spec
+from hdbkit.config import Load, SweepSpec, Target, TprocHSpec, preparation
 from hdbkit.contracts import ApplyBy, Setting
 from hdbkit.databases import database
 from hdbkit.errors import InputError
@@ -170,7 +170,7 @@ def test_the_time_is_estimated_from_the_phases() -> None:
 
 
 def test_the_cooldown_is_ten_seconds_or_the_window_unless_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep_spec, "REST_S", 10.0)
+    monkeypatch.setattr(preparation, "REST_S", 10.0)
     loads = Load(rampup_s=0, duration_s=60), Load(rampup_s=0, duration_s=4)
     assert [spec(load=load).preparation.cooldown_s for load in loads] == [10.0, 4.0]
     assert [spec(load=load, cooldown_s=given).preparation.cooldown_s for load in loads for given in (0, 20)] == [

@@ -12,7 +12,7 @@ from bench.verdicts.judging import inflations, intervals
 from bench.verdicts.slices import misses
 from bench.verdicts.slices import sliced as simulated
 from bench.verdicts.sweeps import PLANNED, as_runs, compare_with_judge
-from hdbkit.analysis.run.timeline import readable
+from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.autocorrelation import MAX_INFLATING, inflation
 from hdbkit.analysis.statistics.block_model import BlockModel
 from hdbkit.analysis.sweep.observations import MAX_STRETCHES, MIN_RUN_DF, grouped, units
@@ -22,7 +22,7 @@ from hdbkit.api.sweeping import SweepResult
 from hdbkit.cli.progress import ExperimentLines
 from hdbkit.experiment.events import Follower
 from hdbkit.results import columns
-from hdbkit.results.experiment_folder import STRETCH, each_run
+from hdbkit.results.experiment_runs import STRETCH, each_run
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from tests.unit.sliced import slice_frame, slices, write_sliced_sweep

@@ -23,16 +23,16 @@ from hdbkit.execution.virtual_user import session_options
 from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.loading import build
 from hdbkit.plan import RunPlan
-from hdbkit.results.spool import UNKNOWN
+from hdbkit.results.spool import UNKNOWN_DETAIL
 from hdbkit.workloads import metric_of, workload
-from hdbkit.workloads.checking import Sessions
+from hdbkit.workloads.checking import CheckSessions
 from hdbkit.workloads.tproc_h import population
 from hdbkit.workloads.tproc_h.answers import difference
 from hdbkit.workloads.tproc_h.answers import planned_checks as checks
-from hdbkit.workloads.tproc_h.refresh import Orders, UpdateSet, first_new_key
+from hdbkit.workloads.tproc_h.refresh import RefreshOrders, UpdateSet, first_new_key
 from hdbkit.workloads.tproc_h.streams import drawn, ordered
-from hdbkit.workloads.tproc_h.tables import TABLES, lines_at
-from hdbkit.workloads.tproc_h.user import Work
+from hdbkit.workloads.tproc_h.tables import TPROC_H_TABLES, lines_at
+from hdbkit.workloads.tproc_h.user import StreamWork
 from tests import generated
 
 SMALL = TprocHSpec(scale_factor=0.01)
@@ -89,18 +89,18 @@ def test_the_fraction_of_query_11_is_inverse_to_the_scale(scale_factor: float, f
     assert drawn("q11", random.Random(1), scale_factor)["fraction"] == Decimal(fraction)
 
 
-def text(spec: TprocHSpec, key: str, tables: Iterable[str] = tuple(TABLES)) -> dict[str, bytes]:
+def text(spec: TprocHSpec, key: str, tables: Iterable[str] = tuple(TPROC_H_TABLES)) -> dict[str, bytes]:
     return {load.table.name: b"".join(load.chunks) for load in population.part(spec, key, tables)}
 
 
 def test_the_tables_are_the_same_in_one_part_and_in_several() -> None:
     whole, parts = text(SMALL, "1-1"), [text(SMALL, f"{number}-3") for number in (1, 2, 3)]
-    assert {name: b"".join(part.get(name, b"") for part in parts) for name in TABLES} == whole
+    assert {name: b"".join(part.get(name, b"") for part in parts) for name in TPROC_H_TABLES} == whole
     assert {name: content.count(b"\n") for name, content in whole.items()} == {
-        name: lines_at(0.01) if name == "lineitem" else table.rows_at(0.01) for name, table in TABLES.items()
+        name: lines_at(0.01) if name == "lineitem" else table.rows_at(0.01) for name, table in TPROC_H_TABLES.items()
     }
     fields = {name: {len(line.split(b"\t")) for line in content.splitlines()} for name, content in whole.items()}
-    assert fields == {name: {len(table.columns)} for name, table in TABLES.items()}
+    assert fields == {name: {len(table.columns)} for name, table in TPROC_H_TABLES.items()}
 
 
 def test_a_part_may_have_some_tables() -> None:
@@ -261,9 +261,9 @@ def test_statements_of_a_hammerdb_schema_have_its_names_of_tables_and_no_others(
     for name in (*QUERIES, "count_lineitem", "sum_orders"):
         plain, changed = ours[name].text.split(), theirs[name].text.split()
         assert {one for one, other in zip(changed, plain, strict=True) if one != other} <= {
-            f"{table.upper()}{end}" for table in TABLES for end in ("", ",", ")")
+            f"{table.upper()}{end}" for table in TPROC_H_TABLES for end in ("", ",", ")")
         }
-        assert not set(changed) & set(TABLES)
+        assert not set(changed) & set(TPROC_H_TABLES)
     assert ":region" in theirs["q08"].text
 
 
@@ -303,7 +303,7 @@ def test_an_update_set_inserts_orders_under_free_keys_and_deletes_one_part_in_a_
     assert found.old.keys == ((103, 103), (128, 135), (160, 165))
     keys = {key for first, last in found.new.keys for key in range(first, last + 1)}
     assert {key % 32 // 8 for key in keys} == {1}
-    content = Orders.of_part(SMALL, 503)
+    content = RefreshOrders.of_part(SMALL, 503)
     assert [row.split(b"\t")[1:] for row in found.new.rows["orders"]] == [
         row.split(b"\t")[1:] for row in content.rows["orders"]
     ]
@@ -396,12 +396,12 @@ class Counting:
 
 
 def counts(packed: bytes) -> tuple[int | None, ...]:
-    return tuple(None if one == UNKNOWN else one for one in struct.unpack("<qqq", packed))
+    return tuple(None if one == UNKNOWN_DETAIL else one for one in struct.unpack("<qqq", packed))
 
 
 def test_what_a_query_reads_is_the_difference_of_counters_without_what_they_read_themselves() -> None:
     server = Counting((10, None, 0), (17, None, 0), (30, None, 0), (137, None, 2), (144, None, 2))
-    work = Work(cast("Session", server), alone=False)
+    work = StreamWork(cast("Session", server), alone=False)
     work.begin()
     assert [counts(work.end()) for _ in range(2)] == [(100, None, 2), (0, None, 0)]
     assert {*server.asked} == {"publish_work", "work_of_session"}
@@ -410,7 +410,7 @@ def test_what_a_query_reads_is_the_difference_of_counters_without_what_they_read
 def test_what_a_query_reads_is_unknown_once_the_server_is_lost() -> None:
     lost = TransactionError(ErrorClass.CONNECTION_LOST, "08006", "the connection was lost")
     server = Counting((1, 1, 1), (1, 1, 1), (1, 1, 1), lost)
-    work = Work(cast("Session", server), alone=True)
+    work = StreamWork(cast("Session", server), alone=True)
     work.begin()
     assert counts(work.end()) == (None, None, None)
     assert "work_of_server" in server.asked
@@ -418,7 +418,7 @@ def test_what_a_query_reads_is_unknown_once_the_server_is_lost() -> None:
 
 def test_a_server_that_counts_nothing_is_not_asked_again() -> None:
     server = Counting(*[(None, None, None)] * 2)
-    work = Work(cast("Session", server), alone=True)
+    work = StreamWork(cast("Session", server), alone=True)
     work.begin()
     assert counts(work.end()) == (None, None, None)
     assert len(server.asked) == 4
@@ -436,7 +436,7 @@ class Summed:
 
 
 def summed(amount: str) -> CheckSession:
-    return Sessions([cast(Session, Summed(amount))])
+    return CheckSessions([cast(Session, Summed(amount))])
 
 
 def test_the_sums_of_a_table_are_known_at_some_scale_factors() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from hdbkit.config.cluster import read_hosts
 from hdbkit.errors import InputError
-from hdbkit.trust import VARIABLE, trusted
+from hdbkit.trust import TRUST_VARIABLE, trusted
 from tests.conftest import HdbkitCommand
 
 NOBODY = 65534
@@ -52,7 +52,7 @@ def test_what_another_account_owns_is_not_read_also_through_a_link_or_below_its_
     os.chown(theirs, NOBODY, NOBODY)  # it may replace the file
     with pytest.raises(InputError, match="belongs to the account"):
         trusted(theirs / "targets.yaml")
-    monkeypatch.setenv(VARIABLE, f"/nowhere:{theirs}")
+    monkeypatch.setenv(TRUST_VARIABLE, f"/nowhere:{theirs}")
     assert trusted(theirs / "targets.yaml") == theirs / "targets.yaml"
 
 

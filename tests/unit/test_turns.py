@@ -22,7 +22,7 @@ from hdbkit.execution.failures import ErrorCounts
 from hdbkit.execution.overlap import take_turns
 from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End
-from hdbkit.execution.virtual_user import Shared, VirtualUser
+from hdbkit.execution.virtual_user import SharedParts, VirtualUser
 from hdbkit.plan import RunPlan
 from hdbkit.results.spool import SpoolWriter, read_spools
 from hdbkit.workloads import workload
@@ -43,7 +43,7 @@ def users(folder: Path, count: int, seconds: float, load: Load | None = None, **
     fields = memoryview(array("q", [0] * 16))
     spool = SpoolWriter(folder / "00000.spool", 0, work.details)
     errors = ErrorCounts(folder, 0, work.operations)
-    shared = Shared(plan, engine, work, work.scope(engine.dialects), fields, spool, errors)
+    shared = SharedParts(plan, engine, work, work.scope(engine.dialects), fields, spool, errors)
     made = [VirtualUser(shared, one) for one in plan.users]
     for one in made:
         one.connect()

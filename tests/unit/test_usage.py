@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hdbkit.execution.load_hosts import ClientFiles, lines_of
-from hdbkit.execution.usage import NAMES, Usage
+from hdbkit.execution.usage import USAGE_NAMES, Usage
 from hdbkit.results.columns import USAGE_LINES
 from hdbkit.results.writer import read_lines
 
@@ -59,7 +59,7 @@ def test_a_connection_that_was_lost_takes_its_traffic_with_it(tmp_path: Path) ->
     usage.save(tmp_path, 7)
     (row,) = read_lines(USAGE_LINES.of(tmp_path, 7))
     assert row["client"] == 7
-    assert set(row) == {"client", *NAMES}
+    assert set(row) == {"client", *USAGE_NAMES}
     assert math.isnan(row["sent_bytes"])
     assert not math.isnan(row["context_switches"])
 

@@ -65,7 +65,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / ".my.cnf").write_text(f"[client]\npassword={SECRET}\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("HDBKIT_TARGETS", str(targets))
-    for name, value in served.environment([]).items():
+    for name, value in served.served_environment([]).items():
         monkeypatch.setenv(name, value)
     return targets
 
@@ -126,7 +126,7 @@ def test_a_typed_password_and_one_that_was_handed_on_are_for_their_address_alone
 
 
 def test_outside_a_service_every_address_that_a_user_names_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(served.VARIABLE)
+    monkeypatch.delenv(served.SERVED_VARIABLE)
     assert Target.parse("postgresql://bench@db9/tpcc").secret() == SECRET
 
 

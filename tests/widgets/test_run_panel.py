@@ -21,7 +21,8 @@ from hdbkit.execution.live_schedule import ScheduleTick
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.spool import Heads, SpoolReader, SpoolWriter
 from hdbkit.widgets import RunPanel, SchemaPanel, Shared, SweepPanel
-from hdbkit.widgets.parts.load_form import WHOLE, LoadForm, balanced
+from hdbkit.widgets.parts.load_form import LoadForm
+from hdbkit.widgets.parts.mix_sliders import WHOLE, balanced
 from hdbkit.widgets.parts.run_view import MAX_POINTS, LiveChart, doing, silence, whole
 from hdbkit.workloads import specification, workload
 from tests.conftest import HdbkitCommand

@@ -17,8 +17,9 @@ import pandas as pd
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, replication
 from hdbkit.analysis.comparison.sides import Compared, Question, contrasts, over_counts, scored
 from hdbkit.analysis.run.records import mean_times_s
-from hdbkit.analysis.statistics.block_model import judged_variances
-from hdbkit.analysis.statistics.two_samples import Floats, Sample
+from hdbkit.analysis.statistics import Floats
+from hdbkit.analysis.statistics.two_samples import Sample
+from hdbkit.analysis.statistics.variances import judged_variances
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.finding import Of, Ratio, Verdict
 from hdbkit.results.manifest import Manifest

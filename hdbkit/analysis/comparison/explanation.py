@@ -30,7 +30,7 @@ from hdbkit.analysis.comparison.plans import other_plans
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit, replication
 from hdbkit.analysis.comparison.sessions import runs_of
 from hdbkit.analysis.run.records import table
-from hdbkit.analysis.run.server_work import OF_STATEMENTS, PAGES, READ, SCANNED, SPILLED, work_of
+from hdbkit.analysis.run.server_work import OF_STATEMENTS, PAGES, READ, SCANNED, SPILLED, server_work_of
 from hdbkit.analysis.run.waits import (
     CLIENT_CPU,
     OUTSIDE,
@@ -453,7 +453,7 @@ def counted(manifest: Manifest) -> dict[str, float | None]:
         _OTHERS: result.others_cpu_pct,
         _ROUND_TRIP: manifest.network.round_trip_ms,
         "bandwidth before the run (MB/s)": manifest.network.bandwidth_mb_per_s,
-        **{one.what: one.each for one in work_of(result)},
+        **{one.what: one.each for one in server_work_of(result)},
     }
     for host, use in {"load host": result.load_host, "database's host": result.server_host}.items():
         for name, words in _OF_HOSTS.items():

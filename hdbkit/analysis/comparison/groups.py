@@ -13,8 +13,8 @@ import pandas as pd
 import scipy
 
 from hdbkit.analysis.run import quantiles
+from hdbkit.analysis.run.courses import courses
 from hdbkit.analysis.run.records import mean_times_s, window_of
-from hdbkit.analysis.run.timeline import courses
 from hdbkit.analysis.wording import CONFIDENCE
 from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.comparison.sessions import session_numbers
-from hdbkit.analysis.statistics.change_points import MAX_VALUES, breaks
+from hdbkit.analysis.statistics.change_points import MAX_SERIES, breaks
 from hdbkit.analysis.wording import change, than
 from hdbkit.config.metric import Metric
 from hdbkit.results.kept import KeptSetting
@@ -72,12 +72,12 @@ def segments(runs: pd.DataFrame, metric: Metric, environments: Mapping[str, Envi
         A row each with ``virtual_users``, ``since`` (start of its first run), ``run_id`` of that, ``runs`` (that
         count), ``metric_value`` (their geometric mean), ``operations_per_s`` (mean), ``ratio`` of scores to the
         segment before (NaN for the first), ``cause`` (first, change point, environment), ``p`` of a change point's
-        test, ``what`` differs in the environment. At most the newest ``change_points.MAX_VALUES`` runs of a count are
+        test, ``what`` differs in the environment. At most the newest ``change_points.MAX_SERIES`` runs of a count are
         searched.
     """
     all_runs = runs.sort_values("started").assign(session=lambda one: session_numbers(one["started"]))
     series = {
-        users: all_runs[all_runs["virtual_users"] == users].tail(MAX_VALUES).reset_index(drop=True)
+        users: all_runs[all_runs["virtual_users"] == users].tail(MAX_SERIES).reset_index(drop=True)
         for users in sorted(all_runs["virtual_users"].astype(int).unique().tolist())
     }
     forced = {users: _boundaries(part, environments) for users, part in series.items()}

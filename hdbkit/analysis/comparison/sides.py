@@ -18,9 +18,10 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.replication import BASE, NEW, Noise, Replication, Unit, noise, replication
 from hdbkit.analysis.run.schedule import RATE_DECIDES, kept_its_rate
+from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.statistics.power import MAX_BLOCKS, Critical, blocks_needed
-from hdbkit.analysis.statistics.two_samples import Floats, Sample, half_widths
+from hdbkit.analysis.statistics.two_samples import Sample, half_widths
 from hdbkit.analysis.wording import WATCHED, Interval, blocks_text, percent, sentence
 from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Metric

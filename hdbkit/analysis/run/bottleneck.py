@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from hdbkit.analysis.run.host import busy_pct
+from hdbkit.analysis.run.host_activity import busy_pct
 from hdbkit.analysis.run.schedule import kept_its_rate
 from hdbkit.analysis.run.waits import RUNNING
 from hdbkit.results.manifest import Manifest

@@ -7,31 +7,29 @@ the checks of a schema belong to its workload.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
 import scipy
 
-from hdbkit.analysis.run.counters import brackets, is_set_back
+from hdbkit.analysis.run.brackets import brackets
+from hdbkit.analysis.run.checked_run import Answer, CheckedRun, RunCheck
+from hdbkit.analysis.run.cost_jumps import MIN_S, against_earlier, jumps_within, totals
+from hdbkit.analysis.run.counters import is_set_back
+from hdbkit.analysis.run.drift import MAX_DRIFT, MIN_SECONDS, drift
+from hdbkit.analysis.run.failed_operations import MAX_REASONS, none_failed
 from hdbkit.analysis.run.faults import lost_text
 from hdbkit.analysis.run.host import pressure_pct, server_is_here
-from hdbkit.analysis.run.records import Window, completed_by_part, operations_of, table, window_of
+from hdbkit.analysis.run.records import completed_by_part, operations_of, table, window_of
 from hdbkit.analysis.run.schedule import schedule_of
-from hdbkit.analysis.run.server_work import MIN_S, against_earlier, totals, within
 from hdbkit.analysis.run.standstills import MIN_COMPLETED, sampling_gaps
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.analysis.statistics.autocorrelation import correlation, residuals_of
-from hdbkit.analysis.wording import CONFIDENCE
-from hdbkit.errors import ErrorClass
-from hdbkit.readings import ENDS, OWN
-from hdbkit.results.columns import COUNTED, ERROR_CLASSES, LOGIN_REFUSED, Outcome
+from hdbkit.readings import ENDS, OWN_COUNTS
+from hdbkit.results.columns import COUNTED
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Manifest
-from hdbkit.results.run_result import LittlesLaw, RunResult
+from hdbkit.results.run_result import LittlesLaw
 from hdbkit.text import many, number, percent_of, plural, share, with_article
 
 MAX_PRESSURE_PCT = 20.0
@@ -44,63 +42,6 @@ MIX_TOLERANCE_PCT = 0.1
 _WHOLE = 0.99
 _MIN_USERS = 4
 """With fewer users, one long operation is a gap without a completed one."""
-_TO_THE_END_US = 2_000_000
-"""A user that is refused tries again within a second."""
-_LOST = ErrorClass.CONNECTION_LOST.value
-_REASONS = 5
-"""So many different errors are listed; the others are counted."""
-
-
-@dataclass(frozen=True)
-class _Records:
-    """What the checks ask of all records of a run, in one pass."""
-
-    kept: int
-    unknown: int
-    """Those without a known outcome."""
-    over_the_edges_us: float
-    """The time that Little's law gives to the wrong side of the window's edges: the operations that span an edge.
-
-    One belongs to the window in which it ends. On a busy host, those of all users may wait at the same time.
-    """
-
-
-@dataclass(frozen=True)
-class _Run:
-    """What the checks look at; each part is read when it is first asked for."""
-
-    folder: RunFolder
-    manifest: Manifest
-    window: Window
-    result: RunResult
-
-    @property
-    def noun(self) -> str:
-        return self.manifest.noun
-
-    @property
-    def planned_clients(self) -> int:
-        return len(self.manifest.plan.load.clients)
-
-    @cached_property
-    def records(self) -> _Records:
-        known = ", ".join(str(outcome.value) for outcome in Outcome)
-        edges = ", ".join(
-            f"coalesce(sum(t_end_us - t_start_us) FILTER (t_start_us < {edge} AND t_end_us >= {edge}), 0)::DOUBLE"
-            for edge in (self.window.start_us, self.window.end_us)
-        )
-        with operations_of(self.folder) as rows:
-            asked = f"count(*), count(*) FILTER (outcome NOT IN ({known})), {edges}"
-            kept, unknown, *over_us = rows.aggregate(asked).fetchall()[0]
-        return _Records(int(kept), int(unknown), float(max(over_us)))
-
-    @cached_property
-    def host(self) -> pd.DataFrame | None:
-        return table(self.folder, "host")
-
-    @cached_property
-    def clients(self) -> pd.DataFrame | None:
-        return table(self.folder, "clients")
 
 
 def check_run(folder: RunFolder, manifest: Manifest) -> list[CheckLine]:
@@ -110,18 +51,14 @@ def check_run(folder: RunFolder, manifest: Manifest) -> list[CheckLine]:
         DamagedResult: there is no measured window, or a file cannot be read.
     """
     window = window_of(manifest)
-    run = _Run(folder, manifest, window, manifest.result or summarize(folder, manifest))
+    run = CheckedRun(folder, manifest, window, manifest.result or summarize(folder, manifest))
     # of the load of another program there are no records
     found = _checks(run) if manifest.operations else [("CPU pressure", _pressure)]
     lines = ((name, check(run)) for name, check in found)
     return [CheckLine(name=name, passed=passed, detail=detail) for name, (passed, detail) in lines]
 
 
-Line = tuple[bool | None, str]
-Check = Callable[[_Run], Line]
-
-
-def _bracketed(run: _Run) -> Line:
+def _bracketed(run: CheckedRun) -> Answer:
     lost = run.result.clients_lost or 0
     found = brackets(run.folder, run.manifest, lost)
     if not found:
@@ -133,7 +70,7 @@ def _bracketed(run: _Run) -> Line:
     return all(one.holds for one in found), f"acknowledged <= counted by the schema <= started: {text}"
 
 
-def _accounted(run: _Run) -> Line:
+def _accounted(run: CheckedRun) -> Answer:
     records, unknown = run.records.kept, run.records.unknown
     counted = {}
     if run.clients is not None:
@@ -150,7 +87,7 @@ def _accounted(run: _Run) -> Line:
     return (True if counted else None), f"{text}; every record has its outcome"
 
 
-def _rolled_back(run: _Run, operation: str, expected: float) -> Line:
+def _rolled_back(run: CheckedRun, operation: str, expected: float) -> Answer:
     line = run.result.operations[operation]
     rolled = line.rolled_back or 0
     n = (line.committed or 0) + rolled
@@ -172,7 +109,7 @@ def _binomial_range(n: int, share: float, tail: float) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def _littles_law(run: _Run) -> Line:
+def _littles_law(run: CheckedRun) -> Answer:
     law = run.result.littles_law
     if run.manifest.paced:
         return None, "operations begin by a schedule; the law is checked only for closed loops without pauses"
@@ -193,7 +130,7 @@ def law_holds(law: LittlesLaw, cut_us: float, duration_s: float) -> bool:
     return abs(law.ratio - 1) <= LAW_TOLERANCE + cut_us / 1e6 / duration_s
 
 
-def _longest_pause_us(run: _Run) -> float:
+def _longest_pause_us(run: CheckedRun) -> float:
     """The longest time between two operations of a user: on a busy host all may wait that long at both edges."""
     pause = "t_start_us - lag(t_end_us) OVER (PARTITION BY virtual_user ORDER BY t_start_us) AS pause"
     with operations_of(run.folder) as rows:
@@ -201,7 +138,7 @@ def _longest_pause_us(run: _Run) -> float:
     return float(found)
 
 
-def _schedule_kept(run: _Run) -> Line:
+def _schedule_kept(run: CheckedRun) -> Answer:
     found = run.result.schedule or schedule_of(run.folder, run.manifest).result
     backlog, p99_us = found.backlog, found.lateness.p99_us
     lateness = "none began" if p99_us is None else f"99 % of starts were at most {p99_us / 1000:,.1f} ms late"
@@ -221,7 +158,7 @@ def _schedule_kept(run: _Run) -> Line:
     return False, f"{detail}: the load was saturated; use a lower rate, or more users if the server has capacity left"
 
 
-def _pressure(run: _Run) -> Line:
+def _pressure(run: CheckedRun) -> Answer:
     waited = pressure_pct(run.host, run.window)
     if waited is None:
         return None, "the kernel does not report CPU pressure (PSI)"
@@ -231,8 +168,8 @@ def _pressure(run: _Run) -> Line:
     return waited <= MAX_PRESSURE_PCT, f"{text} on the clients' host; at most {MAX_PRESSURE_PCT:g} % is allowed"
 
 
-def _no_jump(run: _Run) -> Line:
-    parts = within(run.folder, run.manifest, run.window)
+def _no_jump(run: CheckedRun) -> Answer:
+    parts = jumps_within(run.folder, run.manifest, run.window)
     before, runs = against_earlier(run.folder, run.manifest.model_copy(update={"result": run.result}))
     jumps = [*(parts or ()), *before]
     if jumps:
@@ -250,77 +187,10 @@ def _no_jump(run: _Run) -> Line:
     return True, f"no latency and no work of the server per {run.noun} jumped {' or '.join(compared)}"
 
 
-def _none_failed(run: _Run) -> Line:
-    failed, errors, refused = run.result.failed, run.result.errors, _refused(run)
-    if refused and not failed:
-        return False, refused
-    if not failed:
-        retries = f"{many(run.result.retries or 0, 'retry')} after deadlocks and serialization failures"
-        return True, f"no {run.noun} failed; {retries}"
-    classes = ", ".join(f"{name} {n:,}" for name, n in sorted(errors.items(), key=lambda one: -one[1]))
-    failures = f"{many(failed, run.noun)} failed in the window: {classes}{_reasons(run)}"
-    return False, "; ".join(filter(None, [refused, failures, _idle(run)]))
-
-
-def _idle(run: _Run) -> str:
-    """That connections were lost after they had been idle for longer than the server allows; empty otherwise."""
-    server, lost = run.manifest.server, run.result.errors.get(_LOST, 0)
-    if not server.idle_timeout_s or not lost:
-        return ""
-    before = "coalesce(lag(t_end_us) OVER (PARTITION BY virtual_user ORDER BY t_start_us), 0)"
-    with operations_of(run.folder) as rows:
-        after = rows.project(f"error_class, t_end_us, t_start_us - {before} AS idle_us").filter(
-            f"error_class = {ERROR_CLASSES.index(_LOST)} AND idle_us >= {1e6 * server.idle_timeout_s:.0f} "
-            f"AND t_end_us >= {run.window.start_us} AND t_end_us < {run.window.end_us}"
-        )
-        ((count,),) = after.aggregate("count(*)").fetchall()
-    if not count:
-        return ""
-    return f"{count:,} of {many(lost, 'lost connection')} had been idle for longer: {server.idle_timeout}"
-
-
-def _refused(run: _Run) -> str:
-    """That the server refused logins in the window, from when to when, in its own words; empty if it did not."""
-    errors = table(run.folder, "errors")
-    if errors is None:
-        return ""
-    window = run.window
-    refused = errors[(errors["error_class"] == LOGIN_REFUSED) & (errors["last_us"] >= window.start_us)]
-    refused = refused[refused["first_us"] <= window.end_us]
-    if not len(refused):
-        return ""
-    first_us, last_us = refused["first_us"].min(), refused["last_us"].max()
-    until = "to the end" if last_us >= window.end_us - _TO_THE_END_US else f"to {last_us / 1e6:,.1f} s"
-    count, most = int(refused["count"].sum()), refused.sort_values("count")["text"].iloc[-1]
-    return (
-        f"{many(count, 'login')} refused, from {first_us / 1e6:,.1f} s {until} after its start: {_first_line(most)}"
-    )
-
-
-def _reasons(run: _Run) -> str:
-    """The most frequent error after which an operation was given up; of operations one by one the errors of each."""
-    errors = table(run.folder, "errors")
-    if errors is None:
-        return ""
-    final = errors[(errors["count"] > errors["retried"]) & (errors["text"] != "")]
-    if not len(final):
-        return ""
-    if run.manifest.one_by_one:
-        named = final.groupby("text")["operation"].agg(lambda names: ", ".join(sorted(set(names))))
-        reasons = [f"; {names}: {_first_line(text)}" for text, names in named.sort_values().items()]
-        return "".join(reasons[:_REASONS]) + (f"; and {len(reasons) - _REASONS} more" if reasons[_REASONS:] else "")
-    most = (final["count"] - final["retried"]).groupby(final["text"]).sum().idxmax()
-    return f"; most frequent error: {_first_line(most)}"
-
-
-def _first_line(text: object) -> str:
-    return str(text).splitlines()[0].rstrip(".")
-
-
-def _disturbed(check: Check) -> Check:
+def _disturbed(check: RunCheck) -> RunCheck:
     """``check``, undecided where a run that caused faults on purpose does not pass it."""
 
-    def checked(run: _Run) -> Line:
+    def checked(run: CheckedRun) -> Answer:
         passed, detail = check(run)
         if passed is False and run.manifest.faults:
             return None, f"{detail}; the run caused faults on purpose"
@@ -329,12 +199,12 @@ def _disturbed(check: Check) -> Check:
     return checked
 
 
-def _kept(run: _Run) -> Line:
+def _kept(run: CheckedRun) -> Answer:
     lost = run.result.lost_commits
     return (None if lost is None else lost == 0), lost_text(run.result)
 
 
-def _caused(run: _Run) -> Line:
+def _caused(run: CheckedRun) -> Answer:
     faults = run.manifest.faults
     planned = len(run.manifest.plan.load.faults)
     bad = [f"{one.fault}: {one.error or 'it did not end'}" for one in faults if one.error or one.end_us is None]
@@ -343,7 +213,7 @@ def _caused(run: _Run) -> Line:
     return len(faults) == planned, f"{len(faults)} of {planned} began and ended"
 
 
-def _clients_ended(run: _Run) -> Line:
+def _clients_ended(run: CheckedRun) -> Answer:
     if run.clients is None:
         return None, "how the clients ended was not recorded"
     planned, ended = run.planned_clients, run.clients["ended"]
@@ -354,7 +224,7 @@ def _clients_ended(run: _Run) -> Line:
     return False, f"{done} of {planned} clients ended as planned; {others or 'the others left no record'}"
 
 
-def _load_hosts(run: _Run) -> Line:
+def _load_hosts(run: CheckedRun) -> Answer:
     hosts = run.manifest.load_hosts
     users = sum(one.users for one in hosts)
     bad = [one for one in hosts if not one.is_complete or one.cut_offs]
@@ -365,12 +235,12 @@ def _load_hosts(run: _Run) -> Line:
         + (f"cut off for {one.cut_off_s:.1f} s" if one.is_complete else "lost, its records are missing")
         for one in bad
     ]
-    more = f"; and {len(named) - _REASONS} more" if named[_REASONS:] else ""
+    more = f"; and {len(named) - MAX_REASONS} more" if named[MAX_REASONS:] else ""
     affected = sum(one.users for one in bad)
-    return False, f"{affected:,} of {many(users, 'virtual user')} affected: {'; '.join(named[:_REASONS])}{more}"
+    return False, f"{affected:,} of {many(users, 'virtual user')} affected: {'; '.join(named[:MAX_REASONS])}{more}"
 
 
-def _clocks(run: _Run) -> Line:
+def _clocks(run: CheckedRun) -> Answer:
     hosts = run.manifest.load_hosts
     uncertain_ms = max(one.uncertainty_ms for one in hosts)
     drift_ppm = max(abs(one.drift_ppm) for one in hosts)
@@ -380,7 +250,7 @@ def _clocks(run: _Run) -> Line:
     return uncertain_ms <= MAX_UNCERTAIN_MS, f"{detail}{first}; at most {MAX_UNCERTAIN_MS:g} ms is allowed"
 
 
-def _engine_follows(run: _Run) -> Line:
+def _engine_follows(run: CheckedRun) -> Answer:
     """Whether the server ended as many transactions for each that the schema counts in both halves of the window.
 
     Errors, retries, or another client of the server make a difference. A session of the server may report what it
@@ -397,7 +267,7 @@ def _engine_follows(run: _Run) -> Line:
         return None, f"the window of {run.window.duration_s:.1f} s is too short: {MIN_SECONDS} s are needed"
     edges_us = np.linspace(run.window.start_us, run.window.end_us, 3)
     known = counters[np.isfinite(counters["value"])]
-    own = totals(known, [OWN], edges_us) if OWN in names else 0.0
+    own = totals(known, [OWN_COUNTS], edges_us) if OWN_COUNTS in names else 0.0
     ended, counted = totals(known, ends, edges_us) - own, totals(known, [COUNTED], edges_us)
     if counted.min() < _MIN_COUNTED:
         return None, f"the schema counted less than {_MIN_COUNTED} in a half of the window"
@@ -410,7 +280,7 @@ def _engine_follows(run: _Run) -> Line:
     return abs(math.log(second / first)) <= math.log1p(allowed) if first and second else None, detail
 
 
-def _steady(run: _Run) -> Line:
+def _steady(run: CheckedRun) -> Answer:
     whole_s = round(run.window.duration_s)
     found = drift(completed_by_part(run.folder, run.window, whole_s)) if whole_s >= MIN_SECONDS else None
     if found is None:
@@ -426,7 +296,7 @@ def _steady(run: _Run) -> Line:
     return found.steady, f"{detail}; at most {limit} counts as steady"
 
 
-def _no_standstill(run: _Run) -> Line:
+def _no_standstill(run: CheckedRun) -> Answer:
     """A standstill fails the check from the share of the window on by which a drift does, and from four users on.
 
     The gaps of fewer users may be single long operations: in simulations with service times of heavy tails, one user
@@ -444,7 +314,7 @@ def _no_standstill(run: _Run) -> Line:
     return False, f"{detail}; the throughput is a mean over working and standing still"
 
 
-def _mix(run: _Run) -> Line:
+def _mix(run: CheckedRun) -> Answer:
     names = list(run.result.operations)
     weights = np.array([run.manifest.mix.get(name, 0.0) for name in names])
     counts = np.array([run.result.operations[name].count for name in names], dtype=float)
@@ -465,14 +335,14 @@ def _mix(run: _Run) -> Line:
     return chance >= SURE or abs(got[worst] - asked[worst]) <= MIX_TOLERANCE_PCT, detail
 
 
-def _checks(run: _Run) -> Iterator[tuple[str, Check]]:
+def _checks(run: CheckedRun) -> Iterator[tuple[str, RunCheck]]:
     """The name of each check that applies, and what decides it."""
     manifest = run.manifest
     if manifest.metric.counter:
         yield "schema's count bracketed by the clients", _bracketed
         yield f"engine TPM follows {manifest.metric.name}", _disturbed(_engine_follows)
     yield f"every {run.noun} accounted for", _accounted
-    yield f"no {run.noun} failed", _disturbed(_none_failed)
+    yield f"no {run.noun} failed", _disturbed(none_failed)
     yield "clients ended as planned", _disturbed(_clients_ended)
     if manifest.load_hosts:
         yield "load hosts reached", _load_hosts
@@ -499,62 +369,4 @@ def _checks(run: _Run) -> Iterator[tuple[str, Check]]:
     yield "CPU pressure", _pressure
 
 
-MIN_SECONDS = 10
-MAX_DRIFT = 0.05
 _MIN_COUNTED = 100
-_STANDARD_ERRORS = 0.5
-"""Standard errors added to the estimated correlation."""
-
-
-@dataclass(frozen=True)
-class Drift:
-    """The second half over the first, less 1, with its 95 % interval.
-
-    Seconds of one run are correlated (caches, checkpoints), so the drift between the halves of the window is judged
-    as that of a first-order autoregressive series: its variance follows from the correlation of neighbouring seconds
-    (Zwiers and von Storch 1995, J. Climate 8, 336-351; ``autocorrelation``). The interval is that of the difference
-    of both halves over their mean, stated as the second half over the first. The verdict shows whether the window can
-    be averaged; it does not predict the result of another run.
-    """
-
-    change: float
-    low: float
-    high: float
-
-    @property
-    def steady(self) -> bool | None:
-        """Whether the drift is at most ``MAX_DRIFT``; None if the interval holds both smaller and larger ones."""
-        if self.low >= -MAX_DRIFT and self.high <= MAX_DRIFT:
-            return True
-        return False if self.low > MAX_DRIFT or self.high < -MAX_DRIFT else None
-
-
-def drift(per_second: npt.NDArray[np.float64]) -> Drift | None:
-    """The drift between the halves of a series of whole seconds; None where it is too short or all zero."""
-    n = len(per_second)
-    if n < MIN_SECONDS or not per_second.any():
-        return None
-    half = n // 2
-    halves = per_second[:half], per_second[-half:]
-    level = float(np.mean(halves))
-    change = float(halves[1].mean() - halves[0].mean()) / level
-    squares = sum(float(part @ part) for part in residuals_of(*halves)) / level**2
-    between = correlation(*halves, _STANDARD_ERRORS)
-    of_half, of_both = (_mean_variance(between, count) for count in (half, 2 * half))
-    variance = squares / ((2 * half - 1) * (1 - of_half))
-    error = np.sqrt(variance * 4 * (of_half - of_both))
-    df = max(n * (1 - between) / (1 + between) - 2, 1.0)
-    width = float(scipy.special.stdtrit(df, (1 + CONFIDENCE) / 2)) * float(error)
-    return Drift(*map(_of_the_first, (change, change - width, change + width)))
-
-
-def _of_the_first(difference: float) -> float:
-    """The change from the first half to the second, of their difference as a multiple of their mean."""
-    return max(2 * difference / (2 - difference), -1.0) if difference < 2 else math.inf
-
-
-def _mean_variance(between: float, count: int) -> float:
-    """The variance of the mean of ``count`` seconds, as a multiple of that of one."""
-    lags = np.arange(1, count)
-    terms: npt.NDArray[np.float64] = (1 - lags / count) * np.power(between, lags)
-    return (1 + 2 * float(terms.sum())) / count

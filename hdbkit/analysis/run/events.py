@@ -17,7 +17,7 @@ from hdbkit.results.kept import read_plans
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import many
 
-COLUMNS = ("time_s", "kind", "text", "source")
+_COLUMNS = ("time_s", "kind", "text", "source")
 OF_COUNTERS = {
     "checkpoints": "checkpoint",
     "autovacuums": "automatic vacuum",
@@ -41,7 +41,7 @@ _STALL_US, _STALL_GAPS, _STALLS = 1_000_000, 20, 50
 events."""
 _TOGETHER_US = 500_000
 """Stalls that begin within this time of each other are one."""
-Row = tuple[float, str, str, str]
+_Row = tuple[float, str, str, str]
 
 
 def events(folder: RunFolder, manifest: Manifest) -> pd.DataFrame:
@@ -59,16 +59,16 @@ def events(folder: RunFolder, manifest: Manifest) -> pd.DataFrame:
         *_pauses(folder),
         *((one.time_s, "note", one.text, "by hand") for one in manifest.annotations),
     ]
-    return pd.DataFrame(sorted(rows), columns=list(COLUMNS))
+    return pd.DataFrame(sorted(rows), columns=list(_COLUMNS))
 
 
-def _of_server(folder: RunFolder) -> Iterator[Row]:
+def _of_server(folder: RunFolder) -> Iterator[_Row]:
     found = table(folder, "events")
     for at_us, kind, text in [] if found is None else found[found["t_us"] >= 0].itertuples(index=False):
         yield at_us / 1e6, kind, text, "server"
 
 
-def _of_counters(folder: RunFolder) -> Iterator[Row]:
+def _of_counters(folder: RunFolder) -> Iterator[_Row]:
     """When a sample first showed that a counter had grown, and by how much; gauges that fell by half."""
     for name, (least, kind, text) in OF_GAUGES.items():
         for at in halved_s(gauge(folder, name), least):
@@ -81,7 +81,7 @@ def _of_counters(folder: RunFolder) -> Iterator[Row]:
                 yield float(at), kind, many(int(more), kind) if more > 1 else "", "counters"
 
 
-def _settings(folder: RunFolder, manifest: Manifest) -> Iterator[Row]:
+def _settings(folder: RunFolder, manifest: Manifest) -> Iterator[_Row]:
     """The settings that are applied within a run, once for each slice."""
     switches, slices = table(folder, "switches"), manifest.plan.slices
     if switches is None or slices is None:
@@ -92,14 +92,14 @@ def _settings(folder: RunFolder, manifest: Manifest) -> Iterator[Row]:
         yield end_us / 1e6, "settings", words or "of the baseline", "settings"
 
 
-def _plans(folder: RunFolder) -> Iterator[Row]:
+def _plans(folder: RunFolder) -> Iterator[_Row]:
     """When it was seen that the plan of a statement had changed."""
     with suppress(DamagedResult):  # the report has a run without its plans, too
         for at_s, name, what in changes_within(read_plans(folder.plans)):
             yield at_s, "changed plan", f"of {name}: it {what}", "plans"
 
 
-def _stalls(folder: RunFolder, manifest: Manifest) -> Iterator[Row]:
+def _stalls(folder: RunFolder, manifest: Manifest) -> Iterator[_Row]:
     """Times in which no operation of a client ended, though it ends many more."""
     if not manifest.operations or manifest.one_by_one or manifest.clock is None:
         return
@@ -132,7 +132,7 @@ def _stalls(folder: RunFolder, manifest: Manifest) -> Iterator[Row]:
         yield begin_us / 1e6, "stall", text, "operations"
 
 
-def _pauses(folder: RunFolder) -> Iterator[Row]:
+def _pauses(folder: RunFolder) -> Iterator[_Row]:
     """Times in which the load host, and so every client, did not run."""
     host = table(folder, "host")
     at_s = np.empty(0) if host is None else np.sort(host["t_us"].to_numpy()) / 1e6

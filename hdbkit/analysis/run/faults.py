@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.run.counters import brackets
-from hdbkit.analysis.run.records import Window, metric_codes, operations_of, quoted, window_of
-from hdbkit.analysis.run.timeline import CLASS_NAMES, RETRIED, failures, throughput
+from hdbkit.analysis.run.brackets import brackets
+from hdbkit.analysis.run.failures import CLASS_NAMES, RETRIES, failures
+from hdbkit.analysis.run.records import Window, metric_codes, operations_of, sql_text, window_of
+from hdbkit.analysis.run.timeline import throughput
 from hdbkit.config.metric import Metric
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
@@ -98,7 +99,7 @@ def course_of_faults(folder: RunFolder) -> pd.DataFrame:
             "(t_end_us // 1000000)::INTEGER",
         ).df()
     failed = failures(folder)
-    lost = failed[failed["error_class"] != RETRIED].pivot_table(
+    lost = failed[failed["error_class"] != RETRIES].pivot_table(
         index="second", columns="error_class", values="count", aggfunc="sum"
     )
     both = ended.set_index("second").join(lost, how="outer")
@@ -205,12 +206,12 @@ def lost_commits(
     number = serials["number"]
     columns = [*serials["group"], number]
     last = pd.DataFrame(serials["last"], columns=columns)
-    names = ", ".join(map(quoted, columns))
+    names = ", ".join(map(sql_text, columns))
     with operations_of(folder) as rows:
         of_serial = f"operation = {manifest.operations.index(serials['operation'])}"
-        kept = rows.filter(f"{of_serial} AND outcome = {Outcome.COMMITTED.value} AND {quoted(number)} > 0").aggregate(
-            f"{names}, count(*)::BIGINT AS n", names
-        )
+        kept = rows.filter(
+            f"{of_serial} AND outcome = {Outcome.COMMITTED.value} AND {sql_text(number)} > 0"
+        ).aggregate(f"{names}, count(*)::BIGINT AS n", names)
         numbers: pd.DataFrame = kept.df()
     if numbers.empty:
         reason = f"no committed {serials['operation']} returned its number"

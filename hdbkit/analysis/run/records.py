@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from hdbkit.control_groups import limits
 from hdbkit.errors import DamagedResult
-from hdbkit.files import is_regular, opened
+from hdbkit.files import is_regular, opened_file
 from hdbkit.results.columns import ERROR_CLASSES, OPERATIONS, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -77,7 +77,7 @@ def _database(_process_id: int) -> duckdb.DuckDBPyConnection:
     )
 
 
-def quoted(column: str) -> str:
+def sql_text(column: str) -> str:
     """A column's name for SQL: those of details come from files of others."""
     return '"' + column.replace('"', '""') + '"'
 
@@ -124,7 +124,7 @@ def read_table(path: Path) -> pd.DataFrame:
     """A Parquet file as a frame. Raises ``DamagedResult``."""
     try:
         with (
-            os.fdopen(opened(path), "rb") as content,
+            os.fdopen(opened_file(path), "rb") as content,
             pq.ParquetFile(content) as file,
         ):  # pq.read_table imports a library for many files, and starts threads
             frame: pd.DataFrame = file.read(use_threads=False).to_pandas(use_threads=False)
@@ -199,7 +199,7 @@ def executions(folder: RunFolder, manifest: Manifest) -> pd.DataFrame:
     """
     with operations_of(folder, window_of(manifest)) as rows:
         details = [name for name in manifest.details if name in rows.columns]
-        named = ", ".join(map(quoted, details))
+        named = ", ".join(map(sql_text, details))
         found: pd.DataFrame = (
             rows.project(
                 "operation, virtual_user, t_start_us / 1e6 AS start_s, latency_us / 1e6 AS elapsed_s, outcome, "

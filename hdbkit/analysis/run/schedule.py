@@ -6,11 +6,8 @@ window ended. Nothing that was offered disappears, also when a client was killed
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final
 
 import duckdb
@@ -23,12 +20,9 @@ from hdbkit.analysis.run.quantiles import QUANTILES
 from hdbkit.analysis.run.records import Window, operations_of, window_of
 from hdbkit.arrivals import Times, due_us
 from hdbkit.caution import Caution, Kind
-from hdbkit.config.model import Written
-from hdbkit.config.quantities import TIMES, Dimension, quantity
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import Backlog, Latencies, ScheduleResult
-from hdbkit.text import exact_number
 
 LATE_US: Final = 10_000
 """An operation that begins later than this after its scheduled start is counted as late."""
@@ -38,10 +32,7 @@ RATE_DECIDES: Final = Caution("the load's rate decides the throughput; compare l
 """The warning of comparisons and sweeps with runs that kept their rate."""
 _ROWS_AT_ONCE: Final = 1_000_000
 _SECOND_US: Final = 1_000_000
-Counts = npt.NDArray[np.int64]
-_SATURATED = math.log(2)
-_MIN_S, _MAX_S = Fraction(1, 10**6), 86_400
-_WRITTEN = re.compile(r"\s*(\w+)\s*=\s*(.+)")
+_Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -162,7 +153,7 @@ def _starts(folder: RunFolder) -> Iterator[tuple[Times, Times]]:
             yield start_us, wait_us
 
 
-def _counted(times_us: Times, edges: Times) -> Counts:
+def _counted(times_us: Times, edges: Times) -> _Counts:
     """How many of these times are in each bin between two edges; others are left out."""
     position = np.searchsorted(edges, times_us, "right")
     return np.bincount(position, minlength=len(edges) + 1)[1:-1].astype(np.int64)
@@ -199,58 +190,3 @@ def _time_since(
     counts[known["step"] + 1], sums[known["step"] + 1] = known["n"], known["us"]
     since: NDArray[np.float64] = counts.cumsum() * edges_us - sums.cumsum()
     return since
-
-
-# A limit on a latency quantile, such as ``p95=20ms``, and whether a run in an open loop kept it.
-#
-# What is limited is the response time of the headline's operation, from its scheduled start. A run in which so many
-# of these operations failed that the quantile is not known from the others is beyond the limit. So is one whose rate
-# was not reached, since operations that never began have no response time: it counts as twice the limit at least.
-
-
-@dataclass(frozen=True)
-class Limit(Written):
-    """The maximum ``max_ms`` of a ``quantile`` (a name of ``QUANTILES``) of the response time."""
-
-    quantile: str
-    max_ms: float
-
-    @classmethod
-    def parse(cls, text: str) -> Limit:
-        """A limit as it is written: ``p95=20ms``. Raises ``ValueError``."""
-        found = _WRITTEN.fullmatch(text)
-        time = quantity(found[2]) if found else None
-        if found is None or found[1] not in QUANTILES or time is None or time.dimension is not Dimension.TIME:
-            raise ValueError(
-                f"'{text}' is not a limit on latency; write a quantile ({', '.join(QUANTILES)}) and a time with its "
-                f"unit ({', '.join(TIMES)}), such as p95=20ms"
-            )
-        if not _MIN_S <= time.amount <= _MAX_S:
-            raise ValueError(f"the limit '{text}' must be from 1 us to 1 d")
-        return cls(found[1], float(1000 * time.amount))
-
-    def __str__(self) -> str:
-        return f"{self.quantile}={exact_number(self.max_ms)}ms"
-
-    @property
-    def min_operations(self) -> int:
-        """The number of operations that a quantile needs at least."""
-        return math.ceil(round(1 / self._tail, 6))
-
-    @property
-    def _tail(self) -> float:
-        return 1 - QUANTILES[self.quantile]
-
-    def value_ms(self, manifest: Manifest) -> float:
-        """The quantile of the run in ms, or the longest time where operations are too few; NaN if there are none."""
-        response = manifest.measured.operations[manifest.headline].response
-        known_us = None if response is None else response.at(self.quantile) or response.max_us
-        return math.nan if known_us is None else known_us / 1000
-
-    def excess(self, manifest: Manifest) -> float:
-        """The logarithm of the quantile over the limit; infinity where the quantile is unknown."""
-        line, value_ms = manifest.measured.operations[manifest.headline], self.value_ms(manifest)
-        if math.isnan(value_ms) or (line.failed or 0) > self._tail * line.count:
-            return math.inf
-        found = math.log(max(value_ms, 1e-3) / self.max_ms)
-        return found if kept_its_rate(manifest) else max(found, _SATURATED)

@@ -22,14 +22,14 @@ import duckdb
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.run.quantiles import QUANTILES, TIMES, as_figures, quantiles_of, rank
+from hdbkit.analysis.run.quantiles import QUANTILES, TIME_COLUMNS, as_figures, quantiles_of, rank
 from hdbkit.analysis.run.records import Window, metric_codes, operations_of, table, window_of
 from hdbkit.config.metric import Measure
 from hdbkit.results.columns import SLICES, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import SlicesConfiguration, SlicesResult, TimedOperation
-from hdbkit.slices import SERVER, SliceOrder, Slices
+from hdbkit.slices import ON_SERVER, SliceOrder, Slices
 from hdbkit.text import many
 
 WASHOUT_QUANTILE: Final = 0.99
@@ -38,7 +38,7 @@ MAX_WASHOUT: Final = 0.5
 """The maximum washout as a share of a slice; a change must have ended by then, or its cycle is dropped."""
 MAX_DROPPED: Final = 0.5
 """The maximum share of dropped cycles: those that are left may be the fast ones."""
-MIN_CYCLES: Final = 2
+_MIN_CYCLES: Final = 2
 """The number of cycles that must count."""
 
 
@@ -79,12 +79,12 @@ def slice_table(folder: RunFolder, manifest: Manifest) -> SliceTable | None:
     cycles = _whole_cycles(slices, window)
     if switches is None or switches.empty:
         return _unusable(None, len(cycles), "no change of settings was recorded")
-    users = range(manifest.plan.load.sessions) if slices.in_session else [SERVER]
+    users = range(manifest.plan.load.sessions) if slices.in_session else [ON_SERVER]
     took_ns = washout_of(switches)
     washout_ns = min(took_ns, round(MAX_WASHOUT * slices.slice_ns))
     incomplete = _incomplete(slices, switches, users, cycles)
     kept = [cycle for cycle in cycles if cycle not in incomplete]
-    if len(kept) < max(MIN_CYCLES, (1 - MAX_DROPPED) * len(cycles)):
+    if len(kept) < max(_MIN_CYCLES, (1 - MAX_DROPPED) * len(cycles)):
         return _unusable(
             washout_ns,
             len(cycles),
@@ -245,7 +245,7 @@ class _Counting:
 
         ``judged_us`` is their response time in an open loop, else their service time.
         """
-        length, judged = self.slices.slice_ns, TIMES["response" if self.manifest.is_open else "service"]
+        length, judged = self.slices.slice_ns, TIME_COLUMNS["response" if self.manifest.is_open else "service"]
         return (
             self._around(rows)
             .filter(f"1000 * t_start_us % {length} >= {self.washout_ns}")

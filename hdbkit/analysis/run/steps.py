@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdbkit.analysis.run.quantiles import TIMES, as_figures, counts, quantiles_of
+from hdbkit.analysis.run.quantiles import TIME_COLUMNS, as_figures, counts, quantiles_of
 from hdbkit.analysis.run.records import Window, completed_by_part, window_of
-from hdbkit.analysis.statistics.limit_search import Estimate, interval
-from hdbkit.config.steps import Step, Steps
+from hdbkit.analysis.statistics.limit_search import RateEstimate, interval
+from hdbkit.config.steps import RateStep, Steps
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -26,8 +26,8 @@ _STRETCHES = 10
 """The stretches of a step whose counts show how much its throughput varies."""
 FOLLOWED = 0.95
 """Throughput follows an offered rate while at least this share of it is completed."""
-QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-_FIELDS = tuple(f"{name}_us" for name in QUANTILES)
+_QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+_FIELDS = tuple(f"{name}_us" for name in _QUANTILES)
 
 
 def steps_result(folder: RunFolder, manifest: Manifest) -> list[StepResult]:
@@ -55,7 +55,7 @@ def steps_result(folder: RunFolder, manifest: Manifest) -> list[StepResult]:
     return [StepResult(**planned, **of_it) for planned, of_it in zip(found, measured, strict=True)]
 
 
-def knee(steps: Sequence[StepResult]) -> Estimate | None:
+def knee(steps: Sequence[StepResult]) -> RateEstimate | None:
     """The rate up to which the throughput follows the offered one (``FOLLOWED``), with its 95 % interval.
 
     From the steps of a constant rate, those of equal rates together. The interval goes from the highest rate that
@@ -92,10 +92,10 @@ def knee(steps: Sequence[StepResult]) -> Estimate | None:
     if math.isinf(high):
         return None
     at = rates.index(high)
-    return Estimate(max(low, float(numbers[at] / lengths_s[at])), low, high)
+    return RateEstimate(max(low, float(numbers[at] / lengths_s[at])), low, high)
 
 
-def _planned(step: Step, factor: float) -> dict[str, Any]:
+def _planned(step: RateStep, factor: float) -> dict[str, Any]:
     """The mean rate of a step, or its mean number of users."""
     level = Steps((step,)).mean_level
     return (
@@ -115,16 +115,16 @@ def _measured(folder: RunFolder, manifest: Manifest, spans: list[Window]) -> lis
     ends_us = [span.end_us for span in spans[:-1]]
     code = manifest.operations.index(manifest.headline)
     for time in ("service", "response") if manifest.paced else ("service",):
-        histogram = counts(folder, whole, TIMES[time], ends_us)
+        histogram = counts(folder, whole, TIME_COLUMNS[time], ends_us)
         for at, span in enumerate(spans):
             part = histogram[histogram["part"] == at]
             done = part[part["outcome"] != Outcome.FAILED.value]
             merged = done[done["operation"] == code].groupby(["operation", "latency_us"], as_index=False)[["n"]].sum()
-            rows = quantiles_of(merged, ["operation"], QUANTILES).to_dict("records")
+            rows = quantiles_of(merged, ["operation"], _QUANTILES).to_dict("records")
             found[at] |= {
                 "completed_per_s": int(done["n"].sum()) / span.duration_s,
                 "completed_error_per_s": _error_per_s(completed_by_part(folder, span, _STRETCHES), span),
                 "failed": int(part["n"].sum() - done["n"].sum()),
-                time: StepLatencies(**(as_figures(rows[0], list(QUANTILES)) if rows else dict.fromkeys(_FIELDS))),
+                time: StepLatencies(**(as_figures(rows[0], list(_QUANTILES)) if rows else dict.fromkeys(_FIELDS))),
             }
     return found

@@ -8,41 +8,29 @@ from typing import assert_never
 
 import pandas as pd
 
-from hdbkit.analysis.run.counters import (
-    RUN_END,
-    RUN_START,
-    START,
-    Growth,
-    Reading,
-    growth,
-    moves_s,
-    rate,
-    readings,
-    restarts_s,
-)
+from hdbkit.analysis.run.brackets import RUN_START
+from hdbkit.analysis.run.counters import RUN_END, START, Growth, Reading, growth, moves_s, rate, readings, restarts_s
 from hdbkit.analysis.run.host import (
     client_use,
     clients_us,
     growth_per_s,
     host_cpu_pct,
-    host_use,
     mean_memory_bytes,
-    of_load_host,
-    of_server,
     others_cpu_pct,
     server_cpu_us,
     supervisor_cpu_us,
     throttled_pct,
 )
+from hdbkit.analysis.run.host_activity import host_use, of_load_host, of_server
+from hdbkit.analysis.run.outages import outages
 from hdbkit.analysis.run.quantiles import QUANTILES, RESPONSE_US, as_figures, counts, quantiles_of
 from hdbkit.analysis.run.records import Window, operations_of, table, window_of
 from hdbkit.analysis.run.server_work import full_page_rates, mean_waiting, replication_lag
 from hdbkit.analysis.run.standstills import standstill
-from hdbkit.analysis.run.timeline import outages
 from hdbkit.analysis.run.waits import waits_result
 from hdbkit.config.hosts import is_local
 from hdbkit.config.metric import Measure
-from hdbkit.readings import ENDS, OWN, REQUESTS
+from hdbkit.readings import ENDS, OWN_COUNTS, REQUESTS
 from hdbkit.results.columns import COUNTED, ERROR_CLASSES, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -131,7 +119,7 @@ def _engine_tpm(counters: pd.DataFrame | None, grew: dict[str, Growth]) -> float
     """Ended transactions per minute without hdbkit's own, else commands; None where the server counts neither."""
     known = readings(counters, START)
     ended = rate(grew, *([name for name in ENDS if name in known] or [REQUESTS]), per_s=60)
-    own = rate(grew, OWN, per_s=60) or 0.0
+    own = rate(grew, OWN_COUNTS, per_s=60) or 0.0
     return None if ended is None else max(ended - own, 0.0)
 
 

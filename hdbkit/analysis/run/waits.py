@@ -23,21 +23,21 @@ from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import OperationResult, Wait, WaitsResult, wait_text
 from hdbkit.slices import SliceOrder
 
-SAMPLER, RUNNING, CLIENT = "sampler", "running", "client"
+SAMPLER, RUNNING, _CLIENT = "sampler", "running", "client"
 """Classes of the table ``waits``: the session that asked, one that does not wait, one whose client is to send."""
 SERVER_CPU, CLIENT_CPU, PROCESSORS = "CPU of the server", "CPU of the clients", "waits for a processor"
 UNREPORTED, OUTSIDE = "waits that the server does not report", "client and network"
 """Parts of an operation's time that the server does not report as waits: its CPU time; the clients', known for whole
 runs of a closed loop; how long both were ready to run and had no core; the rest of the time in which sessions report
 no wait; and all else outside the server."""
-CLASSES = (RUNNING, "lock", "log", "disk", "latch", CLIENT, "other")
+CLASSES = (RUNNING, "lock", "log", "disk", "latch", _CLIENT, "other")
 _MIN_SAMPLES = 10
 """The least number of samples in a window."""
 _KIND = ["class", "event", "table"]
 _RECORDS = "records"
 """The name of a run's operations in a query."""
 _NAMES = ["operation", "ms", "t_us", "virtual_user", "statement", "plan"]
-PARTS = ("server", "clients")
+WAIT_PARTS = ("server", "clients")
 
 
 def waits_result(
@@ -183,7 +183,7 @@ def parts_of(folder: RunFolder, manifest: Manifest, stretches: int = 1) -> Parts
     sessions = manifest.plan.load.sessions
     total_ms = inside_us / 1000 / done if manifest.paced else sessions * length_ms / done
     active = found[1]
-    own = _named(folder, manifest, active[(active["virtual_user"] >= 0) & (active["class"] != CLIENT)])
+    own = _named(folder, manifest, active[(active["virtual_user"] >= 0) & (active["class"] != _CLIENT)])
     at = np.searchsorted(edges_us, own["t_us"].to_numpy(), "right") - 1
     counts = pd.crosstab(at, _parts(own)).reindex(range(stretches), fill_value=0)
     waits_ms = counts.mul(length_ms / samples / done, axis=0)
@@ -274,7 +274,7 @@ def stacks(folder: RunFolder, manifest: Manifest, part: str, position: int | Non
     Args:
         folder: the run.
         manifest: its manifest.
-        part: of ``PARTS``.
+        part: of ``WAIT_PARTS``.
         position: of a configuration that alternates with others in slices; None: all samples.
 
     Raises:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hdbkit.analysis.run.host import MAX_OTHERS_PCT, MAX_STEAL_PCT, MAX_THROTTLED_PCT, busy_pct
-from hdbkit.analysis.run.server_work import found_in_cache_pct, work_of
+from hdbkit.analysis.run.host import MAX_OTHERS_PCT, MAX_STEAL_PCT, MAX_THROTTLED_PCT
+from hdbkit.analysis.run.host_activity import busy_pct
+from hdbkit.analysis.run.server_work import found_in_cache_pct, server_work_of
 from hdbkit.caution import Caution, Kind
 from hdbkit.readings import IDLE_BUSY_PCT
 from hdbkit.results.manifest import Manifest
@@ -94,7 +95,7 @@ def _fit(manifest: Manifest, result: RunResult) -> str:
 
 
 def _reads(noun: str, result: RunResult) -> str:
-    read = next((one.each for one in work_of(result) if one.what == "pages read from files"), None)
+    read = next((one.each for one in server_work_of(result) if one.what == "pages read from files"), None)
     hits = found_in_cache_pct(result)
     if read is None or hits is None:
         return ""

@@ -8,9 +8,8 @@ by simulation), and a multiple of its standard error is added. Sources: ``docs/m
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from hdbkit.analysis.statistics import Floats
 
 MAX_CORRELATION = 0.95
 MAX_INFLATING = 0.9

@@ -27,20 +27,16 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.autocorrelation import inflation
-from hdbkit.analysis.statistics.dunnett import critical_value
-from hdbkit.analysis.statistics.two_samples import independent_df
+from hdbkit.analysis.statistics.variances import moderated
 from hdbkit.config.metric import Metric
 from hdbkit.config.sweep_factors import schema_factors
 
-Floats = NDArray[np.float64]
 Cell = tuple[int, int]
 """Virtual users and configuration."""
 MIN_DF_FOR_DRIFT = 10
 """Minimum degrees of freedom for the drift over the run number to be part of the model."""
-_MIN_VARIANCE = 0.02
-"""The least variance of a cell that enters the comparison of cells, as a share of the pooled one."""
-_NEWTON_STEPS = 8
 _RANK = 1e-10
 """Singular values below this share of the largest are 0."""
 STANDARD_ERRORS = 0.5
@@ -49,8 +45,6 @@ NOISIER_P = 0.15
 """The probability below which a baseline that is noisier than the others is not judged by their noise."""
 _MAX_LAMBDA = 0.95
 _LAMBDA_STEPS = 20
-MIN_CONFIGURATIONS = 4
-"""Fewer are not shrunk: shrinking towards a mean that is estimated as well needs four (Efron and Morris 1973)."""
 
 
 def usable(runs: pd.DataFrame) -> pd.DataFrame:
@@ -59,7 +53,7 @@ def usable(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class EffectEstimate:
     """A contrast's value on the log scale, its standard error, and the degrees of freedom of that."""
 
     value: float
@@ -157,7 +151,7 @@ class BlockModel:
         contrast[[self.cells[cell] for cell in weights]] = list(weights.values())
         return contrast if np.allclose(contrast @ self.estimable, contrast, atol=1e-8) else None
 
-    def estimate(self, contrast: Floats) -> Estimate:
+    def estimate(self, contrast: Floats) -> EffectEstimate:
         """A contrast's value, its standard error and its degrees of freedom."""
         weights = contrast @ self.gain
         between = np.bincount(self.schema, contrast[: len(self.cells)])
@@ -165,11 +159,11 @@ class BlockModel:
             of_blocks = np.bincount(self.block, weights * self.apart)
             blocks = max(len(np.unique(self.block[np.abs(weights) > 1e-12])), 2)
             error = np.sqrt(of_blocks @ of_blocks * blocks / (blocks - 1))
-            return Estimate(float(contrast @ self.coefficients), float(error), blocks - 1.0)
+            return EffectEstimate(float(contrast @ self.coefficients), float(error), blocks - 1.0)
         parts = np.bincount(self.cell, weights**2, len(self.cells)) * self.variances
         variance, uncertain = float(parts.sum()), float((parts**2 / self.cell_df).sum())
         df = min(variance**2 / uncertain, self.df) if uncertain else float(self.df)
-        return Estimate(float(contrast @ self.coefficients), float(np.sqrt(variance)), df)
+        return EffectEstimate(float(contrast @ self.coefficients), float(np.sqrt(variance)), df)
 
     def common_noise(self, contrasts: Sequence[Floats]) -> float:
         """The ``lambda`` of comparisons with one configuration (``dunnett``), from the noise that they share.
@@ -230,17 +224,6 @@ def _inflation(done: pd.DataFrame, cell: NDArray[np.intp], residuals: Floats) ->
     return inflation(plain, round(length), length, series, STANDARD_ERRORS)
 
 
-def moderated(own: Floats, cell_df: Floats, pooled: float, df: int) -> tuple[Floats, Floats]:
-    """The variances as they are judged, and their degrees of freedom."""
-    if df <= 0 or pooled <= 0:
-        return np.full_like(own, max(pooled, 0.0) if df > 0 else np.nan), np.full_like(own, max(df, 1))
-    prior_df = _prior_df(np.maximum(own, _MIN_VARIANCE * pooled)[cell_df > 0.1], cell_df[cell_df > 0.1])
-    if np.isinf(prior_df):
-        return np.maximum(own, pooled), np.full_like(own, df)
-    shrunk = (prior_df * pooled + cell_df * own) / (prior_df + cell_df)
-    return np.maximum(own, shrunk), prior_df + cell_df
-
-
 def noisier_p(own: Floats, cell_df: Floats, pooled: Floats | float, df: int) -> Floats:
     """The probability that a cell has by chance a variance so much larger than all others together (F test)."""
     rest_df = np.maximum(df - cell_df, 1e-9)
@@ -269,97 +252,3 @@ def of_baseline(
     wider = np.where(noisy, 1.0, np.maximum(own / np.maximum(pooled, 1e-300), 1.0))
     judged: Floats = np.where(apart, variances * wider, variances)
     return judged, np.where(apart & noisy, np.minimum(cell_df, judged_df), judged_df)
-
-
-def _prior_df(variances: Floats, df: Floats) -> float:
-    """How many degrees of freedom the pooled variance is worth beside a cell's own; infinite if cells are alike."""
-    if len(variances) < 2:
-        return float("inf")
-    logs = np.log(variances) - scipy.special.digamma(df / 2) + np.log(df / 2)
-    by_chance = float(scipy.special.polygamma(1, df / 2).mean())
-    beyond = float(logs.var(ddof=1)) - by_chance * (1 - np.sqrt(2 / (len(logs) - 1)))
-    return 2 * _inverse_trigamma(beyond) if beyond > 0 else float("inf")
-
-
-def _inverse_trigamma(value: float) -> float:
-    """By Newton's method on 1 / trigamma, which converges from here (Smyth 2004, appendix)."""
-    x = 0.5 + 1 / value
-    for _ in range(_NEWTON_STEPS):
-        trigamma = float(scipy.special.polygamma(1, x))
-        x += trigamma * (1 - trigamma / value) / float(scipy.special.polygamma(2, x))
-    return x
-
-
-# Variances of several figures of the same runs, such as the times of 22 queries, each estimated from few runs.
-#
-# One variance from three blocks says little; 22 of them together say how noisy such figures are. Each is shrunk
-# towards the pooled one, the more the less they differ beyond chance (``moderated``; Smyth 2004). Figures
-# of one run are correlated, so what they say together has fewer degrees of freedom than their sum (Box 1954).
-
-
-def judged_variances(own: Floats, df: Floats, residuals: Floats) -> tuple[Floats, Floats]:
-    """The variances as they are judged, none below its own, and their degrees of freedom.
-
-    Args:
-        own: the variance of each figure.
-        df: its degrees of freedom, above 0.
-        residuals: those of all figures, (runs, figures), 0 where a run has no value.
-
-    Example:
-        >>> judged_variances(np.array([2.0] * 3), np.array([2.0] * 3), np.zeros((3, 3)))
-        (array([2., 2., 2.]), array([6., 6., 6.]))
-    """
-    total = float(df.sum())
-    pooled = float((own * df).sum()) / total
-    scale = np.sqrt(np.where(own > 0, own, 1.0))
-    together = independent_df(residuals / scale, total)
-    variances, judged = moderated(own, df, pooled, round(total))
-    return variances, np.maximum(np.minimum(judged, together), df)
-
-
-# Which configurations may be the best, and how good the leader probably is.
-#
-# The one with the highest estimate owes a part of its lead to chance, the more configurations the larger, and is
-# often not the best. Stated are therefore all that may be: those that are not shown to be worse than the leader, by
-# one-sided simultaneous intervals (multiple comparisons with the best; Hsu 1984, Ann. Statist. 12, 1136-1144). The
-# true best is among them with the given confidence. And estimates are shrunk towards the mean of all configurations,
-# the more the less they differ beyond the noise (Efron and Morris 1973, J. Am. Statist. Assoc. 68, 117-130), which
-# takes the leader's lead from chance away on average.
-
-
-def candidates(model: BlockModel, users: int, level: float) -> set[int]:
-    """The configurations at one count of virtual users of which one is the best with the probability ``level``."""
-    cells = _cells(model, users)
-    leader = max(cells, key=lambda cell: model.coefficients[model.cells[cell]])
-    contrasts = {cell: model.difference(leader, cell) for cell in cells if cell != leader}
-    behind = {cell: one for cell, one in contrasts.items() if one is not None}
-    if not behind:
-        return {leader[1]}
-    family = [[model.common_noise(list(behind.values()))] * len(behind)]
-    estimates = {cell: model.estimate(one) for cell, one in behind.items()}
-    near = {
-        configuration
-        for (_, configuration), one in estimates.items()
-        if one.value < critical_value(family, one.df, 2 * level - 1) * one.error
-    }
-    return {leader[1], *near}
-
-
-def shrunken(model: BlockModel, users: int) -> Mapping[int, float]:
-    """The log score of each configuration at one count of users less their mean, shrunk towards that mean.
-
-    Empty with fewer than ``MIN_CONFIGURATIONS``, or where they have no common blocks.
-    """
-    cells = _cells(model, users)
-    contrasts = [model.from_mean(cell, cells) for cell in cells]
-    if len(cells) < MIN_CONFIGURATIONS or any(one is None for one in contrasts):
-        return {}
-    estimates = [model.estimate(one) for one in contrasts if one is not None]
-    values, variances = np.array([one.value for one in estimates]), np.array([one.error**2 for one in estimates])
-    between = max(float(values @ values) / (len(cells) - 1) - float(variances.mean()), 0.0)
-    kept = between / (between + variances) if between else np.zeros_like(values)
-    return {cell[1]: float(one) for cell, one in zip(cells, kept * values, strict=True)}
-
-
-def _cells(model: BlockModel, users: int) -> list[Cell]:
-    return [cell for cell in model.cells if cell[0] == users]

@@ -15,15 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.autocorrelation import correlation
 
-Floats = NDArray[np.float64]
-
-MIN_VALUES = 3
+_MIN_VALUES = 3
 """Values that a part must have."""
-MAX_VALUES = 500
+MAX_SERIES = 500
 """Values of one series that are searched, the newest."""
 _STANDARD_ERRORS = 1.1
 """Standard errors added to the estimated correlation."""
@@ -72,7 +70,7 @@ def _divided(y: Floats, offset: int, limit: float) -> list[Break]:
 
 def _without_outliers(y: Floats) -> Floats:
     """Each value drawn towards the median of its neighbours; the noise is that of successive differences."""
-    if len(y) < 2 * MIN_VALUES:
+    if len(y) < 2 * _MIN_VALUES:
         return y
     noise = float(np.median(np.abs(np.diff(y)))) / (np.sqrt(2) * float(scipy.special.ndtri(0.75)))
     padded = np.pad(y, _NEIGHBOURS, mode="reflect")
@@ -83,19 +81,19 @@ def _without_outliers(y: Floats) -> Floats:
 def _best_division(y: Floats) -> Break | None:
     """The most unlike halves, and the probability of so unlike ones without a change; None if there are no halves."""
     n = len(y)
-    if n < 2 * MIN_VALUES or np.ptp(y) == 0:
+    if n < 2 * _MIN_VALUES or np.ptp(y) == 0:
         return None
     directions, alike = _projections(y, 0.0)
-    at = MIN_VALUES + int(np.abs(alike).argmax())
+    at = _MIN_VALUES + int(np.abs(alike).argmax())
     directions, alike = _projections(y, correlation(y[:at], y[at:], _STANDARD_ERRORS))
     best = int(np.abs(alike).argmax())
-    return Break(MIN_VALUES + best, _tail(abs(float(alike[best])), directions, n - 3))
+    return Break(_MIN_VALUES + best, _tail(abs(float(alike[best])), directions, n - 3))
 
 
 def _projections(y: Floats, between: float) -> tuple[Floats, Floats]:
     """For each place a unit vector, that of a change there apart from the mean; and its cosine with the series."""
     n = len(y)
-    places = np.arange(MIN_VALUES, n - MIN_VALUES + 1)
+    places = np.arange(_MIN_VALUES, n - _MIN_VALUES + 1)
     steps = (np.arange(n) >= places[:, None]).astype(float)
     values, steps, level = (_whitened(one, between) for one in (y, steps, np.ones(n)))
     level /= np.linalg.norm(level)

@@ -16,10 +16,10 @@ from functools import cache
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Groups = tuple[tuple[float, ...], ...]
+from hdbkit.analysis.statistics import Floats
+
+_Groups = tuple[tuple[float, ...], ...]
 
 _EQUAL_REPLICATION = float(np.sqrt(0.5))
 _NODES = 96
@@ -31,7 +31,7 @@ _RESOLVED = 1e-3
 """Where the quadrature misses Student's probability by more than this of its tail, Bonferroni's value stands."""
 
 
-def equal_replication(comparisons: int, groups: int = 1) -> Groups:
+def equal_replication(comparisons: int, groups: int = 1) -> _Groups:
     """The family of ``groups`` x ``comparisons`` when every configuration was run equally often (correlation 0.5)."""
     return ((_EQUAL_REPLICATION,) * comparisons,) * groups
 
@@ -74,7 +74,7 @@ def critical_value(groups: Sequence[Sequence[float]], df: float, confidence: flo
 
 
 @cache
-def _critical_value(family: Groups, df: int, confidence: float) -> float:
+def _critical_value(family: _Groups, df: int, confidence: float) -> float:
     comparisons = sum(map(len, family))
     alone = -float(scipy.special.stdtrit(df, (1 - confidence) / 2))
     bonferroni = -float(scipy.special.stdtrit(df, (1 - confidence) / 2 / comparisons))
@@ -86,7 +86,7 @@ def _critical_value(family: Groups, df: int, confidence: float) -> float:
     return float(found)
 
 
-def _probability(c: float, family: Groups, df: int) -> float:
+def _probability(c: float, family: _Groups, df: int) -> float:
     """The probability that every ``|t_i|`` is at most ``c``: outer integral over the noise, inner over a baseline."""
     s, weight = _noise_nodes(df)
     inside = np.ones_like(s)

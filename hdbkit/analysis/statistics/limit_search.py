@@ -29,8 +29,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import NDArray
 
+from hdbkit.analysis.statistics import Floats
 from hdbkit.run_order import in_turn
 
 MAX_EXCESS = math.log(10)
@@ -46,7 +46,6 @@ _CHANGED_P = 0.1
 _MAX_WIDER = 4
 """How often the levels reach twice as far (on the log scale), at most, to exclude what is undecided."""
 
-Floats = NDArray[np.float64]
 Block = Mapping[float, float]
 """The excess at each level."""
 
@@ -58,7 +57,7 @@ class Trial(NamedTuple):
     level: float
 
 
-class Estimate(NamedTuple):
+class RateEstimate(NamedTuple):
     """The highest level within the limit, and its 95 % interval; 0 or infinity where an end is unknown.
 
     ``changed``: the response changed in the course of the search, so the interval is about the time of its blocks.
@@ -78,10 +77,10 @@ class LimitNotFound(Exception):
         self.level, self.within = level, within
 
 
-def search(
+def search_limit(
     first: float, blocks: int, seed: int, bounds: tuple[float, float]
 ) -> Generator[Trial, float, Sequence[Block]]:
-    """The trials of a search one by one; send the excess of each; returns the blocks, for ``estimate``.
+    """The trials of a search one by one; send the excess of each; returns the blocks, for ``estimate_rate``.
 
     The same excesses give the same trials, so an interrupted search continues by sending what is known.
 
@@ -105,7 +104,7 @@ def search(
         for _, level in sorted(zip(in_turn(len(levels), seed, number + 1), levels, strict=True)):
             found[number][level] = yield Trial(number + 1, level)
     for wider in range(1, _MAX_WIDER + 1):
-        known = estimate(found)
+        known = estimate_rate(found)
         factor = _FAR ** (2**wider)
         ends = [(known.low == 0, centre / factor), (known.high == math.inf, centre * factor)]
         for level in [_rounded(end) for unknown, end in ends if unknown]:
@@ -125,7 +124,7 @@ def _bracket(level: float, bounds: tuple[float, float]) -> Generator[Trial, floa
             return (last, level) if within else (level, last)
 
 
-def estimate(blocks: Sequence[Block]) -> Estimate:
+def estimate_rate(blocks: Sequence[Block]) -> RateEstimate:
     """The estimate with its interval, from at least ``MIN_BLOCKS`` blocks with the same levels."""
     levels = sorted(blocks[0])
     excesses = np.clip([[one[level] for level in levels] for one in blocks], -MAX_EXCESS, MAX_EXCESS)
@@ -134,7 +133,7 @@ def estimate(blocks: Sequence[Block]) -> Estimate:
     low, high = interval(levels, means - margin, means + margin)
     searched = math.exp(np.log(list(blocks[0])[: len(_FACTORS)]).mean())
     changed = not low <= searched <= high or _changing(excesses)
-    return Estimate(_crossing(levels, means), low, high, changed)
+    return RateEstimate(_crossing(levels, means), low, high, changed)
 
 
 def _changing(excesses: Floats) -> bool:

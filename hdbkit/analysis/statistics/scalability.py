@@ -19,11 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import NDArray
 
+from hdbkit.analysis.statistics import Floats
 from hdbkit.text import share
-
-Floats = NDArray[np.float64]
 
 MIN_COUNTS_TO_FIT = 4
 """Counts of virtual users that a fit needs, since it has three unknowns."""

@@ -21,10 +21,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.autocorrelation import corrected
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
-
-Floats = NDArray[np.float64]
 
 _STANDARD_ERRORS = 0.5
 """Standard errors added to the estimated correlation; from our own simulations, for correlations up to 0.7."""

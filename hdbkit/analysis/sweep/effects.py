@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from hdbkit.analysis.statistics.block_model import BlockModel, Floats, usable
+from hdbkit.analysis.statistics import Floats
+from hdbkit.analysis.statistics.block_model import BlockModel, usable
 from hdbkit.analysis.wording import CONFIDENCE, Interval, sentence
 from hdbkit.config.metric import Metric
-from hdbkit.results.experiment_folder import STRETCH
+from hdbkit.results.experiment_runs import STRETCH
 from hdbkit.results.finding import Change, Of, Ratio
 from hdbkit.text import virtual_users
 

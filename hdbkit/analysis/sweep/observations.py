@@ -21,7 +21,8 @@ from hdbkit.analysis.statistics.block_model import BlockModel
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import DamagedResult
 from hdbkit.results.columns import SLICES
-from hdbkit.results.experiment_folder import STRETCH, ExperimentFolder, runs_frame
+from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.experiment_runs import STRETCH, runs_frame
 from hdbkit.results.folder import RunFolder
 
 MAX_STRETCHES: Final = 48

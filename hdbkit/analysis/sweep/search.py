@@ -20,7 +20,7 @@ from hdbkit.config.expressions import value_of
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.config.quantities import Quantity
 from hdbkit.plan import RequiredRate
-from hdbkit.results.experiment_folder import ENDED_EARLY
+from hdbkit.results.experiment_runs import ENDED_EARLY
 from hdbkit.text import many, share
 
 Configuration = Mapping[str, str]

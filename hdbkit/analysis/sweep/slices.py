@@ -20,14 +20,14 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
+from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.autocorrelation import inflation
-from hdbkit.analysis.statistics.block_model import Floats
 from hdbkit.analysis.sweep.observations import MIN_RUN_DF, grouped, slices_of
 from hdbkit.analysis.sweep.verdicts import configuration_labels
 from hdbkit.analysis.wording import change, percent
 from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Metric
-from hdbkit.results.experiment_folder import STRETCH
+from hdbkit.results.experiment_runs import STRETCH
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import SlicesResult

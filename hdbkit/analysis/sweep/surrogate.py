@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy
 
-from hdbkit.analysis.statistics.block_model import Floats
+from hdbkit.analysis.statistics import Floats
 
 _NEAR = 0.5
 """The distance, of a setting's whole range, at which ordered values are still much alike: exp(-1/2)."""

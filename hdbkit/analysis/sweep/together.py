@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.statistics.block_model import BlockModel, Floats, judged_variances, usable
+from hdbkit.analysis.statistics import Floats
+from hdbkit.analysis.statistics.block_model import BlockModel, usable
+from hdbkit.analysis.statistics.variances import judged_variances
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.analysis.wording import CONFIDENCE
 from hdbkit.config.metric import Metric

@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Estimate, candidates, shrunken, usable
+from hdbkit.analysis.statistics.block_model import BlockModel, Cell, EffectEstimate, usable
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.power import Critical, blocks_needed
+from hdbkit.analysis.statistics.selection import candidates, shrunken
 from hdbkit.analysis.wording import CONFIDENCE, Interval, label, needed_text, sentence
 from hdbkit.config.metric import Measure, Metric
-from hdbkit.results.experiment_folder import ENDED_EARLY, RUN_COLUMNS, STRETCH
+from hdbkit.results.experiment_runs import ENDED_EARLY, RUN_COLUMNS, STRETCH
 from hdbkit.results.finding import Needed, Of, Ratio, Verdict, finite
 from hdbkit.text import virtual_users
 
@@ -36,7 +37,7 @@ class _Question:
 
     metric: Metric
     model: BlockModel
-    estimates: Mapping[Cell, Estimate]
+    estimates: Mapping[Cell, EffectEstimate]
     may_be_best: frozenset[Cell]
     shrunken: Mapping[Cell, float]
     """Each cell's log ratio to the baseline, shrunk."""
@@ -238,7 +239,9 @@ def _unmeasured(runs: pd.DataFrame, cell: Cell, subject: str) -> dict[str, Any]:
     return {"verdict": Verdict.FAILED, "sentence": f"{subject}: no run of it has a result that can be used"}
 
 
-def _decided(question: _Question, cell: Cell, estimate: Estimate, done: pd.DataFrame, subject: str) -> dict[str, Any]:
+def _decided(
+    question: _Question, cell: Cell, estimate: EffectEstimate, done: pd.DataFrame, subject: str
+) -> dict[str, Any]:
     critical = question.critical(estimate.df)
     interval = Interval.around(question.metric, estimate.value, estimate.error, critical.differs, critical.alike)
     judged = interval.judged(question.smallest_effect)
@@ -265,7 +268,7 @@ def _reason(question: _Question, done: pd.DataFrame, cell: Cell, count: int) -> 
     return "it was never in one block with the baseline"
 
 
-def _needed(question: _Question, estimate: Estimate, present: int) -> Needed:
+def _needed(question: _Question, estimate: EffectEstimate, present: int) -> Needed:
     """The total number of blocks that would decide, if the present ratio and noise are the true ones."""
     limits = [abs(float(np.log(question.metric.score(1 + side * question.smallest_effect)))) for side in (-1, 1)]
     noise = estimate.error * float(np.sqrt(present / 2))

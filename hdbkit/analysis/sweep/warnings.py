@@ -19,7 +19,7 @@ from hdbkit.analysis.sweep.verdicts import configuration_labels
 from hdbkit.analysis.wording import change, percent
 from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Metric
-from hdbkit.results.experiment_folder import each_run
+from hdbkit.results.experiment_runs import each_run
 from hdbkit.results.finding import Ratio, Verdict
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import many, share, size_text, virtual_users

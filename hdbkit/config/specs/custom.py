@@ -16,7 +16,8 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from hdbkit.config.installed import read_workload
 from hdbkit.config.load import Load
-from hdbkit.config.specs.definition import BUILDING, MAX_WEIGHT, Definition, Number, value_problems, word_problems
+from hdbkit.config.specs.definition import BUILDING, MAX_WEIGHT, Definition, Number
+from hdbkit.config.specs.definition_problems import value_problems, word_problems
 from hdbkit.config.workload_spec import WorkloadSpec
 from hdbkit.sql import lexers_of, made, words_for
 from hdbkit.text import exact_number, option_words

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from fractions import Fraction
-from math import ceil, erf, expm1, floor, sqrt
+from math import ceil, floor
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -26,8 +26,6 @@ from hdbkit.lexer import identifier
 from hdbkit.text import exact_number
 
 Number = int | float
-OF_BUILD = frozenset({"partitions", "number"})
-"""Words of a statement that the build fills in."""
 MAX_INTEGER = 2**63 - 1
 _MAX_FLOAT = MAX_INTEGER - 1023
 """The largest integer of a float in this range."""
@@ -35,14 +33,9 @@ _MAX_NURAND = 2**62 - 1
 """The sum of two of these is an integer of 64 bits."""
 _MAX_ZIPF = 10**15
 """The most values of Zipf's distribution: floats must tell its ranks apart."""
-_MAX_ROWS = 10**10
 _LONGEST_NAME = 28
-_MAX_DRAWN = 10**12
-"""Numbers that a sequence without ``max`` must have."""
 MAX_WEIGHT = 1e9
-_MIN_SHARE = 0.005
-"""Values of a distribution are drawn again outside their limits, at most about 200 times."""
-FILE = "workload.yaml"
+DEFINITION_FILE = "workload.yaml"
 BUILDING = ("create_", "key_", "load_", "index_")
 """The names of statements that a build runs begin with these."""
 SERVERS_OWN = "server"
@@ -64,7 +57,7 @@ def _understood(text: Number | str) -> Number | str:
     return text
 
 
-Bound = Annotated[Number | str, BeforeValidator(_not_bool), AfterValidator(_understood)]
+_Bound = Annotated[Number | str, BeforeValidator(_not_bool), AfterValidator(_understood)]
 """A number, or an expression over the parameters."""
 
 
@@ -77,7 +70,7 @@ Identifier = Annotated[str, AfterValidator(_is_name)]
 """The name of a table or column; a part in quotes is taken as it is."""
 
 
-def number(bound: Bound, parameters: Mapping[str, Number]) -> Fraction:
+def evaluated(bound: _Bound, parameters: Mapping[str, Number]) -> Fraction:
     """The exact value of a bound. Raises ``InputError`` if it has none, or none within 64 bits."""
     value = _exact(bound, parameters)
     if abs(value) > MAX_INTEGER:
@@ -85,13 +78,13 @@ def number(bound: Bound, parameters: Mapping[str, Number]) -> Fraction:
     return value
 
 
-def _shown(bound: Bound) -> str:
+def _shown(bound: _Bound) -> str:
     """A bound for a message; an integer may have thousands of digits."""
     is_long = isinstance(bound, int) and abs(bound) > 10**30
     return "the number" if is_long else f"'{bound}'" if isinstance(bound, str) else exact_number(bound)
 
 
-def _exact(bound: Bound, parameters: Mapping[str, Number]) -> Fraction:
+def _exact(bound: _Bound, parameters: Mapping[str, Number]) -> Fraction:
     if not isinstance(bound, str):
         return Fraction(bound) if isinstance(bound, int) else Fraction(str(bound))
     expression = Expression(bound)
@@ -111,8 +104,8 @@ def _exact(bound: Bound, parameters: Mapping[str, Number]) -> Fraction:
 class Range(ConfigModel):
     """Numbers from ``min`` to ``max``, both included."""
 
-    min: Bound = 1
-    max: Bound
+    min: _Bound = 1
+    max: _Bound
 
 
 class Uniform(Range):
@@ -121,12 +114,12 @@ class Uniform(Range):
     decimals: int = Field(default=0, ge=0, le=9, description="digits after the point; 0: whole numbers")
 
 
-def limits(kind: Range, parameters: Mapping[str, Number]) -> tuple[int, int]:
+def drawn_limits(kind: Range, parameters: Mapping[str, Number]) -> tuple[int, int]:
     """The lowest and the highest value, in units of the last digit: 1, or 0.01 with two decimals.
 
     Raises ``InputError`` if there is no value between them.
     """
-    low, high = number(kind.min, parameters), number(kind.max, parameters)
+    low, high = evaluated(kind.min, parameters), evaluated(kind.max, parameters)
     decimals = kind.decimals if isinstance(kind, Uniform) else 0
     first, last = ceil(low * 10**decimals), floor(high * 10**decimals)
     shown = [exact_number(float(one)) for one in (low, high)]
@@ -146,14 +139,14 @@ def limits(kind: Range, parameters: Mapping[str, Number]) -> tuple[int, int]:
 class Normal(Range):
     """A normal distribution of integers, redrawn outside ``min`` to ``max``."""
 
-    mean: Bound
-    stddev: Bound
+    mean: _Bound
+    stddev: _Bound
 
 
 class Exponential(Range):
     """A negative exponential distribution of integers that begins at ``min``, redrawn above ``max``."""
 
-    mean: Bound = Field(description="mean distance from min, before it is cut at max")
+    mean: _Bound = Field(description="mean distance from min, before it is cut at max")
 
 
 class Zipf(Range):
@@ -173,12 +166,12 @@ class NURand(Range):
 class Sequence(ConfigModel):
     """Numbers that no two virtual users of a run share: ``start``, ``start + step``, ..."""
 
-    start: Bound = 1
+    start: _Bound = 1
     step: int = Field(default=1, ge=1, le=MAX_INTEGER)
-    max: Bound | None = Field(default=None, description="begins again after it")
+    max: _Bound | None = Field(default=None, description="begins again after it")
 
 
-class Text(ConfigModel):
+class TextVariable(ConfigModel):
     """Random text of ``min`` to ``max`` characters."""
 
     min: int = Field(default=1, ge=0, le=10_000)
@@ -186,7 +179,7 @@ class Text(ConfigModel):
     alphabet: str = Field(default="abcdefghijklmnopqrstuvwxyz", min_length=1)
 
     @model_validator(mode="after")
-    def _has_a_length(self) -> Text:
+    def _has_a_length(self) -> TextVariable:
         if self.min > self.max:
             raise ValueError(f"min ({self.min}) is above max ({self.max})")
         return self
@@ -226,7 +219,7 @@ class Variable(ConfigModel):
     zipf: Zipf | None = None
     nurand: NURand | None = None
     sequence: Sequence | None = None
-    text: Text | None = None
+    text: TextVariable | None = None
     list: Choice | None = None
     key: Key | None = None
 
@@ -241,7 +234,7 @@ class Variable(ConfigModel):
     @property
     def is_whole(self) -> bool:
         """Whether its values are whole numbers."""
-        return not isinstance(self.kind, Text | Choice) and not (
+        return not isinstance(self.kind, TextVariable | Choice) and not (
             isinstance(self.kind, Uniform) and self.kind.decimals
         )
 
@@ -251,7 +244,7 @@ class Variable(ConfigModel):
         return next(value for _, value in self if value is not None)
 
 
-class Operation(ConfigModel):
+class _Operation(ConfigModel):
     """An operation: statements in one transaction, by default the statement of the operation's name."""
 
     weight: float = Field(
@@ -282,7 +275,7 @@ class RoundTrips(StrEnum):
 class TableContent(ConfigModel):
     """The rows that a build loads into a table, a value for each column; a variable is drawn for each row."""
 
-    rows: Bound = Field(examples=["1000"], description="number of rows")
+    rows: _Bound = Field(examples=["1000"], description="number of rows")
     columns: dict[str, str | Number | None] = Field(
         min_length=1,
         examples=["{id: row, name: a_variable}"],
@@ -309,7 +302,7 @@ class Definition(ConfigModel):
     )
     scale: str = Field(default="", description="the size as text, with parameters in braces: {rows} rows")
     metric: Metric = Metric(name="operations/s", title="operations per second", unit="operations/s")
-    operations: dict[str, Annotated[Operation, BeforeValidator(_or_defaults)]] = Field(
+    operations: dict[str, Annotated[_Operation, BeforeValidator(_or_defaults)]] = Field(
         min_length=1, max_length=250, examples=["{read: {weight: 90}, write: {weight: 10}}"]
     )
     variables: dict[str, Variable] = Field(default_factory=dict)
@@ -327,77 +320,8 @@ class Definition(ConfigModel):
     tables: dict[str, TableContent] = Field(default_factory=dict, description="what a build loads, in this order")
 
 
-def name_of(folder: str) -> str:
+def workload_name(folder: str) -> str:
     """The name of a workload in a folder of this name: ``my-losung-1`` in ``My Lösung 1``."""
     plain = unicodedata.normalize("NFKD", folder).encode("ascii", "ignore").decode().lower()
     words = re.sub(r"[^a-z0-9_]+", "-", plain).strip("-_")[:_LONGEST_NAME].rstrip("-_")
     return words if words[:1].isalpha() else f"w-{words}".rstrip("-")
-
-
-def word_problems(words: Iterable[str], parameters: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with the values of the parameters that a statement has in its text, by their names."""
-    for word in sorted({*words} & parameters.keys() - OF_BUILD):
-        value = parameters[word]
-        if (
-            isinstance(value, int | float)
-            and -MAX_INTEGER <= value <= MAX_INTEGER
-            and (value < 0 or value != int(value))
-        ):
-            yield f"{{{word}}} must be a whole number, 0 or more, not {value}"
-
-
-def value_problems(
-    variables: Mapping[str, Variable], tables: Mapping[str, TableContent], parameters: Mapping[str, Number]
-) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What is wrong with these values of the parameters: location and problem."""
-    large = [name for name, value in parameters.items() if abs(value) > MAX_INTEGER]
-    yield from ((("parameters", name), "is beyond the range of 64-bit integers") for name in large)
-    if large:
-        return
-    for name, variable in variables.items():
-        try:
-            _check_drawable(variable.kind, parameters)
-        except InputError as error:
-            yield ("variables", name), str(error)
-    for table, content in tables.items():
-        try:
-            if (rows := number(content.rows, parameters)) < 0:
-                yield ("tables", table, "rows"), f"must be 0 or more, not {exact_number(float(rows))}"
-            if rows > _MAX_ROWS:
-                yield ("tables", table, "rows"), f"must be {_MAX_ROWS:,} or less, not {exact_number(float(rows))}"
-        except InputError as error:
-            yield ("tables", table, "rows"), str(error)
-
-
-def _check_drawable(kind: Any, parameters: Mapping[str, Number]) -> None:
-    """Raise ``InputError`` if values of a variable cannot be drawn."""
-    if isinstance(kind, Range):
-        low, high = limits(kind, parameters)
-        if _share_within(kind, low, high, parameters) < _MIN_SHARE:
-            raise InputError(f"almost no value of the distribution is within {low} to {high}; widen min and max")
-    if isinstance(kind, Sequence):
-        start = number(kind.start, parameters)
-        last = int(start) + kind.step * _MAX_DRAWN if kind.max is None else number(kind.max, parameters)
-        if last < start:
-            raise InputError(f"max is below start ({exact_number(float(start))})")
-        if kind.max is None and last > MAX_INTEGER:
-            raise InputError(f"its {_MAX_DRAWN:,}th number is beyond the range of 64-bit integers; give max")
-        if last - start > MAX_INTEGER:
-            raise InputError("start to max is beyond the range of 64-bit integers")
-
-
-def _share_within(kind: Range, low: int, high: int, parameters: Mapping[str, Number]) -> float:
-    """The share of drawn values that are kept because they are within the limits."""
-    if isinstance(kind, Exponential):
-        mean = float(number(kind.mean, parameters))
-        if mean < 0:
-            raise InputError(f"mean must be 0 or more, not {exact_number(mean)}")
-        return -expm1((low - high - 1) / mean) if mean else 1.0
-    if isinstance(kind, Normal):
-        mean, stddev = float(number(kind.mean, parameters)), float(number(kind.stddev, parameters))
-        if stddev < 0:
-            raise InputError(f"stddev must be 0 or more, not {exact_number(stddev)}")
-        if not stddev:
-            return float(low <= mean < high + 1)
-        return (erf((high + 1 - mean) / stddev / sqrt(2)) - erf((low - mean) / stddev / sqrt(2))) / 2
-    return 1.0

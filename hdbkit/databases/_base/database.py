@@ -9,7 +9,6 @@ request. An engine states in ``recognized_by`` what is sent to an address, and w
 
 from __future__ import annotations
 
-import importlib
 import re
 import socket
 from collections.abc import Collection, Iterator, Mapping
@@ -172,7 +171,7 @@ class BaseDatabase(Database):
         return session
 
 
-def options_of(engine: Database, storage: Mapping[str, object]) -> SchemaOptions:
+def validated_options(engine: Database, storage: Mapping[str, object]) -> SchemaOptions:
     """Validate ``WorkloadSpec.storage`` for an engine.
 
     Raises:
@@ -209,10 +208,11 @@ def _found(target: Target) -> BaseDatabase | None:
 
     Nothing is asked for an engine that may speak the protocol of another.
     """
-    databases = importlib.import_module("hdbkit.databases")
+    from hdbkit import databases  # which imports this module
+
     own = databases.database(target)
     host, port = target.host or "localhost", target.port or own.default_port
-    if host.startswith("/") or not getattr(own, "recognized_by", ("", ""))[1]:
+    if port is None or host.startswith("/") or not getattr(own, "recognized_by", ("", ""))[1]:
         return None
     engines = [cast(BaseDatabase, databases.database(kind)) for kind in databases.built_in()]
     answers: dict[bytes, bytes] = {}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from hdbkit.contracts import Row
 from hdbkit.lexer import STANDARD, Lexer
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 
 _ROW = re.compile(r"\s*INSERT\b.*\bVALUES\s*(\((?:\?|%s)(?:\s*,\s*(?:\?|%s))*\))\s*", re.DOTALL | re.IGNORECASE)
 """An INSERT of one row that is all values, with placeholders that can be repeated."""
@@ -113,7 +113,7 @@ def compiled(statement: Statement, paramstyle: str) -> Compiled:
     return Compiled(statement.name, statement.parameters, pieces, statement.may_roll_back)
 
 
-def plain(text: str, paramstyle: str) -> Piece:
+def plain_piece(text: str, paramstyle: str) -> Piece:
     """A command without values, as it is."""
     escaped = text.replace("%", "%%") if paramstyle in ("format", "pyformat") else text
     return Piece(escaped, (), paramstyle in ("named", "pyformat"))
@@ -133,7 +133,7 @@ def piece(statement: Statement, paramstyle: str) -> Piece:
             "pyformat": f"%({_placeholder(name)})s",
         }[paramstyle]
 
-    text = replace(statement, text=plain(statement.text, paramstyle).text).rendered(mark)
+    text = replace(statement, text=plain_piece(statement.text, paramstyle).text).rendered(mark)
     by_name = paramstyle in ("named", "pyformat")
     once = by_name or paramstyle == "numeric"
     return Piece(text, statement.parameters if once else tuple(used), by_name)

@@ -68,7 +68,7 @@ def is_heard_by(target: Target, port: int, names: Collection[str]) -> bool:
 
 def stranger(target: Target, account: int | None) -> CannotConnect:
     """The error where another account listens."""
-    name = name_of(account)
+    name = account_name(account)
     stated = target.options.get(REQUIRE_PEER)
     wanted = f"not {stated} of the option {REQUIRE_PEER}" if stated else "which is none that runs such servers"
     return Rejected(
@@ -180,7 +180,7 @@ def _number(account: str) -> int | None:
         return None
 
 
-def name_of(account: int | None) -> str:
+def account_name(account: int | None) -> str:
     """The name of an account, or its number."""
     if account is None:
         return "(unknown)"

@@ -99,7 +99,7 @@ def recognized(products: Iterable[Product], stated: str) -> tuple[Product | None
 
 
 @contextmanager
-def within(seconds: float, sessions: Iterable[Any]) -> Iterator[None]:
+def within_server(seconds: float, sessions: Iterable[Any]) -> Iterator[None]:
     """End the connections of sessions ``seconds`` from now, so that their calls fail instead of waiting.
 
     Drivers that reveal no socket are not ended.
@@ -166,7 +166,7 @@ class Probe:
             asked = (*self.needed, *self.questions)
             if not missing and not is_foreign:
                 return Answers(title, asked=asked, lacks=lacks, stated=stated)
-            lacks |= lacking(missing, answered(lambda: self._engine.counters(session), {}))
+            lacks |= _lacking(missing, answered(lambda: self._engine.counters(session), {}))
             lacks |= product.lacks if product else frozenset()
             if Capability.STORED_ROUTINES not in lacks and not self._has_routines(session):
                 lacks |= {Capability.STORED_ROUTINES}
@@ -207,7 +207,7 @@ class Probe:
             other = self._second()
         except CannotConnect:  # the account may have one connection alone, which the server states at once
             return time.monotonic() - began >= _ANSWER_S
-        with closing(other), within(_ANSWER_S, [other]):
+        with closing(other), within_server(_ANSWER_S, [other]):
             try:
                 if _number(session) == _number(other) is not None:
                     return True
@@ -284,7 +284,7 @@ class Probe:
         with suppress(TransactionError, CannotConnect), closing(self._second()) as other:
             other.begin()
             session.begin()
-            with within(_ANSWER_S, [session, other]):
+            with within_server(_ANSWER_S, [session, other]):
                 if not taken(other) or taken(session):
                     return False
                 other.close()
@@ -295,7 +295,7 @@ class Probe:
         return False
 
 
-def lacking(missing: Collection[str], counters: Collection[str]) -> frozenset[Capability]:
+def _lacking(missing: Collection[str], counters: Collection[str]) -> frozenset[Capability]:
     """What a server lacks that has no answer to these questions, and has these counters."""
     found = {capability for question, capability in _WITHOUT.items() if question in missing}
     return frozenset({*found, *(capability for name, capability in _COUNTED.items() if name not in counters)})
@@ -310,7 +310,7 @@ TRIED = frozenset(
 """What only two sessions show, so that a check of the rules saves what a server lacks of it."""
 
 
-def save(engine: Database, lacks: frozenset[Capability]) -> None:
+def save_lacks(engine: Database, lacks: frozenset[Capability]) -> None:
     """Keep what a server lacks of ``TRIED``, while it states the same about itself; engines that ask have answers."""
     if isinstance(engine.probed, Answers) and engine.probed.stated:
         kept = _saved() | {f"{engine.kind} {engine.probed.stated}": lacks}

@@ -39,8 +39,8 @@ from hdbkit.contracts import (
     StatementLoad,
     Workload,
 )
-from hdbkit.databases._base.database import options_of, product_named
-from hdbkit.databases._base.probing import within
+from hdbkit.databases._base.database import product_named, validated_options
+from hdbkit.databases._base.probing import within_server
 from hdbkit.errors import BuildFailed, GivenUp, InputError, TransactionError
 from hdbkit.sql import SERVER_STATEMENTS, statements
 
@@ -87,7 +87,7 @@ class SqlSchema(Schema):
     session: SqlSession
 
     def __init__(self, engine: SqlDatabase, target: Target, workload: Workload) -> None:
-        options = dict(options_of(engine, workload.spec.storage))
+        options = dict(validated_options(engine, workload.spec.storage))
         self._options, self._workload, self.target = options, workload, target
         with product_named(target):
             self._scope = self._scope_of(engine.dialects)
@@ -146,7 +146,7 @@ class SqlSchema(Schema):
             self._engine.lift_limits(self._claim)
             self._claim.begin()
         end = time.monotonic() + _CLAIM_PATIENCE_S
-        with within(_CLAIM_ANSWER_S, [self._claim]):
+        with within_server(_CLAIM_ANSWER_S, [self._claim]):
             while not (claimed := bool(self._claim.query("claim_schema")[0][0])) and time.monotonic() < end:
                 time.sleep(0.1)
         return claimed

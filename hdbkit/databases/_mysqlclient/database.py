@@ -89,7 +89,7 @@ _CERTIFICATE_END = "%b %d %H:%M:%S %Y GMT"
 
 if TYPE_CHECKING:
     from hdbkit.databases._mysqlclient.session import MysqlclientSession
-    from hdbkit.sql import Statement
+    from hdbkit.statement import Statement
 
 
 _PRODUCTS = (("mysql", "MySQL"), ("mariadb", "MariaDB"))

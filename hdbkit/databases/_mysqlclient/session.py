@@ -25,7 +25,8 @@ from hdbkit.contracts.operations import answer_limit_s
 from hdbkit.databases._base.asking import AskingSession
 from hdbkit.databases._mysqlclient.connect import ENCODERS, plain, result_of
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
-from hdbkit.sql import SERVER_STATEMENTS, Statement, find, in_scope, statements
+from hdbkit.sql import SERVER_STATEMENTS, find, in_scope, statements
+from hdbkit.statement import Statement
 
 BY_DESIGN = 30001
 """The error number with which a routine reports a rollback by design."""

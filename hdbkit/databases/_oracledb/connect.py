@@ -29,29 +29,29 @@ from hdbkit.errors import (
     Rejected,
 )
 
-KIND: Final = "oracle"
-DRIVER: Final = "oracledb"
+ORACLE: Final = "oracle"
+_DRIVER: Final = "oracledb"
 WALLET_PASSWORD: Final = "HDBKIT_WALLET_PASSWORD"  # noqa: S105  the name of a variable
 """The environment variable with the password of a wallet."""
-PORT: Final = 1521
+ORACLE_PORT: Final = 1521
 
 THIN, THICK = "thin", "thick"
-ARRAY, DIRECT = "array", "direct"
+ARRAY, ORACLE_DIRECT = "array", "direct"
 _ON_OFF: Final = ("on", "off")
-MODE, LOAD, AWR = "mode", "load", "awr"
+_MODE, LOAD, AWR = "mode", "load", "awr"
 SNAPSHOTS = "snapshots"
-OPTIONS: Final = (
-    *(MODE, "client_lib", "config_dir", "wallet", "protocol", "server_dn_match", "server_cert_dn", "server", "sid"),
+ORACLE_OPTIONS: Final = (
+    *(_MODE, "client_lib", "config_dir", "wallet", "protocol", "server_dn_match", "server_cert_dn", "server", "sid"),
     *("sdu", "expire_time", "edition", LOAD, AWR, CONNECT_TIMEOUT),
 )
 """The options of a target."""
-VALUES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+ORACLE_VALUES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        MODE: (THIN, THICK),
+        _MODE: (THIN, THICK),
         "protocol": ("tcp", "tcps"),
         "server": ("dedicated", "shared", "pooled"),
         "server_dn_match": _ON_OFF,
-        LOAD: (ARRAY, DIRECT),
+        LOAD: (ARRAY, ORACLE_DIRECT),
         AWR: (SNAPSHOTS,),
     }
 )
@@ -104,7 +104,7 @@ CLASS_OF: Final[Mapping[str, ErrorClass]] = MappingProxyType(
     {code: error_class for error_class, codes in _CLASSES.items() for code in codes.split()}
 )
 """The class of an error by its code; other errors are ``OTHER``, such as ORA-00942 and ORA-01031 (privileges)."""
-NO_PRIVILEGE: Final = frozenset({"ORA-00942", "ORA-01031", "ORA-00990", "ORA-06550"})
+_NO_PRIVILEGE: Final = frozenset({"ORA-00942", "ORA-01031", "ORA-00990", "ORA-06550"})
 """The table or view does not exist for this account; insufficient privileges; a block that uses such an object."""
 
 _SERVICE = "name a service that the listener has (lsnrctl services), after the slash of the target"
@@ -159,12 +159,12 @@ _REFUSED: Final[Mapping[str, tuple[type[CannotConnect], str]]] = MappingProxyTyp
 """By code: how a refused connection is reported, and what to do."""
 
 
-def driver(kind: str = KIND) -> Any:
+def driver(kind: str = ORACLE) -> Any:
     """The driver's module, which reads long texts as such. Raises ``MissingDriver`` of an extra ``kind``."""
     try:
         import oracledb
     except ImportError:
-        raise MissingDriver(kind, DRIVER, kind) from None
+        raise MissingDriver(kind, _DRIVER, kind) from None
     oracledb.defaults.fetch_lobs = False
     return oracledb
 
@@ -185,18 +185,18 @@ def connected(target: Target, options: SessionOptions) -> Any:
         InputError: there is neither a host nor a name.
     """
     module = driver()
-    given = parameters(target, options)
+    given = oracle_parameters(target, options)
     try:
-        if target.options.get(MODE) == THICK:
+        if target.options.get(_MODE) == THICK:
             load_client(module, target)
         return module.connect(**given)
     except module.Error as error:
-        raise refused(target, error) from None
+        raise _refused(target, error) from None
     except OSError as error:  # the driver does not convert the errors of looking up a name
         raise CannotConnect(target.url, error.strerror or str(error), _NETWORK) from None
 
 
-def parameters(target: Target, options: SessionOptions) -> dict[str, Any]:
+def oracle_parameters(target: Target, options: SessionOptions) -> dict[str, Any]:
     """What the driver is called with: host, port and service, or the name of an entry in tnsnames.ora.
 
     Raises:
@@ -223,7 +223,7 @@ def parameters(target: Target, options: SessionOptions) -> dict[str, Any]:
         given["wallet_password"] = wallet_password
     if not target.host:
         return {**given, "dsn": target.database}
-    given |= {"host": target.host, "port": target.port or PORT}
+    given |= {"host": target.host, "port": target.port or ORACLE_PORT}
     return given if "sid" in given else {**given, "service_name": target.database}
 
 
@@ -242,7 +242,7 @@ def load_client(module: Any, target: Target) -> None:
         )
 
 
-def refused(target: Target, error: Exception) -> CannotConnect:
+def _refused(target: Target, error: Exception) -> CannotConnect:
     """The sentence for a refused connection."""
     code, text = code_and_text(error)
     secret = target.secret()
@@ -258,7 +258,7 @@ class OracledbDatabase(DbapiDatabase):
 
     driver = "oracledb"
     paramstyle = "named"
-    no_answer = NO_PRIVILEGE
+    no_answer = _NO_PRIVILEGE
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:

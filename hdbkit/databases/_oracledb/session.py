@@ -15,7 +15,8 @@ from functools import cache, partial
 from typing import Any, Final, NamedTuple, NoReturn
 
 from hdbkit.contracts import Arguments, Row, Scope, Table
-from hdbkit.databases._base.dbapi import Bound, DbapiDatabase, DbapiSession
+from hdbkit.databases._base.dbapi import DbapiDatabase
+from hdbkit.databases._base.dbapi_session import Bound, DbapiSession
 from hdbkit.databases._base.dbapi_statements import Compiled, Piece
 from hdbkit.databases._oracledb.connect import code_and_text, driver
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
@@ -23,7 +24,7 @@ from hdbkit.sql import in_scope
 
 PLSQL: Final = "plsql"
 """The folder of the routines, which other engines with PL/SQL use too."""
-BY_DESIGN: Final = "ORA-20001"
+ORACLE_BY_DESIGN: Final = "ORA-20001"
 """The error with which a routine reports a rollback by design."""
 _COMPILED_WITH_ERRORS: Final = "ORA-24344"
 _INSERT: Final = re.compile(r"\s*INSERT\b", re.IGNORECASE)
@@ -52,7 +53,7 @@ class Out(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Block:
+class _Block:
     """An anonymous block with its cursor and its variables, which all its calls use."""
 
     text: str
@@ -84,15 +85,15 @@ class Block:
         return self.variables[name]
 
 
-class Call(NamedTuple):
+class _Call(NamedTuple):
     """A call of a block, with its values."""
 
     statement: Compiled
-    block: Block
+    block: _Block
     values: Sequence[Any]
 
 
-class Rows(NamedTuple):
+class _Rows(NamedTuple):
     """An INSERT with several rows of values, sent as one array."""
 
     statement: Compiled
@@ -113,7 +114,7 @@ class OracleSession(DbapiSession):
         super().__init__(connection, engine, scope)
         connection.autocommit = True
         connection.outputtypehandler = _numbers
-        self._blocks: dict[str, Block] = {}
+        self._blocks: dict[str, _Block] = {}
 
     def load_directly(self) -> None:
         """Load by direct path from now on: past the buffer cache, and with the table locked until the commit."""
@@ -142,27 +143,27 @@ class OracleSession(DbapiSession):
             if found.returns:
                 known, cursor = self._prepared[name]
                 outs = tuple(map(_out, found.returns))
-                self._blocks[name] = self._guarded(Block, known.pieces[0].text, cursor, outs, found.parameters)
+                self._blocks[name] = self._guarded(_Block, known.pieces[0].text, cursor, outs, found.parameters)
 
     def bind(self, statement: str, arguments: Arguments) -> Any:
         block = self._blocks.get(statement)
         return (
             super().bind(statement, arguments)
             if block is None
-            else Call(self._prepared[statement][0], block, arguments)
+            else _Call(self._prepared[statement][0], block, arguments)
         )
 
     def _whole(self, bound: Sequence[Any], send: Callable[[Sequence[Any]], list[Any]]) -> list[Any]:
         """Begin, run the calls and commit; a single call of a block commits itself."""
-        if len(bound) == 1 and isinstance(bound[0], Call):
+        if len(bound) == 1 and isinstance(bound[0], _Call):
             return list(self._guarded(send, bound))
         return super()._whole(bound, send)
 
     def _sent(self, bound: Any) -> Any:
         """Send the commands of a call; return the rows of the last that has any, or what a block set."""
-        if isinstance(bound, Call):
+        if isinstance(bound, _Call):
             return bound.block.called(bound.values)
-        if isinstance(bound, Rows):
+        if isinstance(bound, _Rows):
             bound.cursor.executemany(bound.text, bound.values)
             return []
         rows: Any = []
@@ -177,7 +178,7 @@ class OracleSession(DbapiSession):
 
     def _as_one(self, run: Sequence[Any]) -> Any:
         ((text, _),) = run[0].calls
-        return Rows(run[0].statement, text, [values for one in run for _, values in one.calls], run[0].cursor)
+        return _Rows(run[0].statement, text, [values for one in run for _, values in one.calls], run[0].cursor)
 
     def raise_compile_errors(self) -> NoReturn:
         """A command that creates a package succeeds although its text has errors; it could never run."""
@@ -210,7 +211,7 @@ class OracleSession(DbapiSession):
 
     def _raise_error(self, error: Exception) -> NoReturn:
         code, text = code_and_text(error)
-        if code == BY_DESIGN:
+        if code == ORACLE_BY_DESIGN:
             self._undo()
             raise RolledBackByDesign(text) from None
         super()._raise_error(error)

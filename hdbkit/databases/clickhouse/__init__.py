@@ -22,7 +22,8 @@ from hdbkit.config import Target
 from hdbkit.contracts import BuildLog, Capability, SessionOptions, Table
 from hdbkit.contracts import Schema as Schema
 from hdbkit.contracts import Workload as Workload
-from hdbkit.databases._base.dbapi import DbapiSession, FileDatabase
+from hdbkit.databases._base.dbapi_session import DbapiSession
+from hdbkit.databases._base.file_database import FileDatabase
 from hdbkit.databases._base.file_lock import FileSchema
 from hdbkit.databases.clickhouse.server import account_of
 from hdbkit.errors import CannotConnect, ErrorClass, MissingDriver
@@ -173,7 +174,7 @@ class ClickHouse(FileDatabase):
         end, problem = time.monotonic() + _PATIENCE_S, "its process does not start"
         while time.monotonic() < end:
             try:
-                connection = connected(name, target.url)
+                connection = connected_clickhouse(name, target.url)
                 problem = connection.recv()
             except (EOFError, OSError):
                 subprocess.run([sys.executable, "-P", _SERVER, folder, name], check=False)
@@ -203,7 +204,7 @@ class ClickHouse(FileDatabase):
         return ErrorClass.CONNECTION_LOST, "", str(error)
 
 
-def connected(name: str, url: str) -> Connection:
+def connected_clickhouse(name: str, url: str) -> Connection:
     """A connection to the process of this account that serves an address.
 
     Raises:

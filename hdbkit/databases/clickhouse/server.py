@@ -10,7 +10,6 @@ import os
 import socket
 import sys
 import threading
-from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 IDLE_S = 1.0
 
 
-def serve(folder: str, name: str) -> None:
+def serve_folder(folder: str, name: str) -> None:
     """Serve a folder at an abstract address, in a process of its own; return at once if another process does."""
     listener = socket.socket(socket.AF_UNIX)
     try:
@@ -36,7 +35,7 @@ def serve(folder: str, name: str) -> None:
 
 
 def _serve(folder: str, listener: socket.socket) -> None:
-    dbapi: Any = import_module("chdb.dbapi")
+    from chdb import dbapi
 
     database = f"{folder}?config-file={Path(__file__).with_name('defaults.xml')}"
     kept, problem = None, ""
@@ -70,7 +69,7 @@ def account_of(opened: socket.socket) -> int:
 
 def _answer(database: str, problem: str, session: Connection) -> None:
     """Run the commands of a session: each is a text with values, and is answered by columns and rows, or a text."""
-    dbapi: Any = import_module("chdb.dbapi")
+    from chdb import dbapi
 
     session.send(problem)
     try:
@@ -95,4 +94,4 @@ def _run(cursor: Any, text: str, values: Any) -> tuple[Any, Any] | str:
 
 if __name__ == "__main__":
     Path(sys.argv[1]).mkdir(mode=0o700, exist_ok=True)
-    serve(sys.argv[1], sys.argv[2])
+    serve_folder(sys.argv[1], sys.argv[2])

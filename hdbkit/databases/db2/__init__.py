@@ -10,46 +10,42 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
 
-from pydantic import Field
-
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Capability, Row, SchemaOptions, Scope, Session, SessionOptions, Table
 from hdbkit.databases._base.access import connected_in_time, password_of
-from hdbkit.databases._base.dbapi import Bound, DbapiDatabase, DbapiSession, ExploredDatabase
+from hdbkit.databases._base.dbapi import DbapiDatabase
+from hdbkit.databases._base.dbapi_session import Bound, DbapiSession
 from hdbkit.databases._base.dbapi_statements import Piece, ProcedureAnswer, plain_rows
-from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
-from hdbkit.databases.db2.cli import KIND, CliError, driver
+from hdbkit.databases._base.explored import ExploredDatabase
+from hdbkit.databases.db2.cli import DB2, CliError, cli_driver
 from hdbkit.databases.db2.connect import (
+    DB2_OPTIONS,
+    DB2_PORT,
+    DB2_VALUES,
     NO_PRIVILEGE,
-    OPTIONS,
-    PORT,
     SCHEMA,
     SECURITY,
     SUMMARY,
-    VALUES,
     class_and_code,
     connected,
 )
-from hdbkit.errors import ErrorClass, InputError, TransactionError
+from hdbkit.databases.db2.schema import Db2Schema, Db2SchemaOptions
+from hdbkit.errors import ErrorClass
 from hdbkit.readings import Encryption, Timeout
-from hdbkit.sql import ANSI, Statement
+from hdbkit.sql import ANSI
 
-LUW, DERBY = f"{KIND}_luw", f"{KIND}_derby"
+LUW, DERBY = f"{DB2}_luw", f"{DB2}_derby"
 """The folders of what only Db2 has, and of what Apache Derby has in another form."""
 _LINE: Final = "LINE"
 """The first column of a result that has a row for each element of arrays."""
 _ELEMENT: Final = 10
 """The number of characters of an element of an array, which is given as a text."""
-_IDENTIFIER: Final = r"[A-Za-z_][A-Za-z0-9_]*"
-_CREATES: Final = re.compile(r"create_(\w+?)(?:_partitioned)?")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?")
-_SCALED, _EACH = "scaled_", "each_"
 _DBM: Final = "dbm."
 _PROTECTED: Final = MappingProxyType(
     {
@@ -74,14 +70,9 @@ _PERCENTAGES: Final = tuple(
     for name in ("wait", "io_wait", "lock_wait", "network_wait", "sql_time", "commit_time", "buffer_pool_hits")
 )
 """The names of what the option ``summary`` adds to the counters."""
-_CHANGED: Final = frozenset({"42704", "42X05", "42Y55", "42X65", "42710", "X0Y32"})
-"""The SQLSTATEs of a table that is not there, or there already: those of Db2, and of Apache Derby."""
-
-_MAY_NOT: Final = "425"
-"""The start of the SQLSTATEs of a missing privilege."""
 
 
-class Found(NamedTuple):
+class _Found(NamedTuple):
     """What the probe of a server found."""
 
     dialect: str
@@ -150,125 +141,12 @@ class DerbySession(Db2Session):
         return super().encoded(value)
 
 
-class Db2SchemaOptions(SqlSchemaOptions):
-    """The storage options of Db2."""
-
-    tablespace: str | None = Field(
-        default=None, pattern=f"^{_IDENTIFIER}$", description="table space of the tables; none: the account's default"
-    )
-    table_tablespaces: str | None = Field(
-        default=None,
-        pattern=f"^{_IDENTIFIER}={_IDENTIFIER}(,{_IDENTIFIER}={_IDENTIFIER})*$",
-        description="table spaces of single tables, as table=space,table=space",
-    )
-    index_tablespace: str | None = Field(
-        default=None, pattern=f"^{_IDENTIFIER}$", description="table space of the indexes; needs tablespace"
-    )
-
-
-_CLAIM_OPTIONS: Final = SessionOptions(application="hdbkit build", lock_timeout_ms=1000)
-_CLAIM_TRIALS: Final = 3
-_STEP_REPEATS: Final = 20
-_WAITED: Final = frozenset({ErrorClass.LOCK_TIMEOUT, ErrorClass.DEADLOCK})
-
-
-class Db2Schema(SqlSchema):
-    """A schema in the session's current one."""
-
-    _claims = False
-    """Whether the transaction of the claim has its lock."""
-
-    def claim(self) -> bool:
-        """By an exclusive lock on a table of its own, in the transaction of a session of its own.
-
-        It waits for another process for a second. An account without the privilege for that is not refused.
-        """
-        for _ in range(_CLAIM_TRIALS):
-            try:
-                self._lock_claim()
-            except TransactionError as error:
-                self._claims = False
-                if error.error_class in _WAITED:
-                    return False
-                if error.code.startswith(_MAY_NOT):
-                    return True
-                if error.code not in _CHANGED:
-                    raise
-            else:
-                return True
-        return False  # another process makes or drops the table again and again
-
-    def _lock_claim(self) -> None:
-        if self._claim is None:
-            self._claim = self._engine.connect(self.target, self._scope, _CLAIM_OPTIONS)
-        if not self.session.query("claim_exists")[0][0]:
-            self.session.query("create_claim")
-        if not self._claims:
-            self._claim.begin()
-        self._claims = bool(self._claim.query("claim_schema")[0][0])
-
-    def do(self, name: str) -> None:
-        """Run a step; after a deadlock or lock timeout again, since steps lock their table and the catalog."""
-        for _ in range(_STEP_REPEATS):
-            try:
-                return super().do(name)
-            except TransactionError as error:
-                if error.error_class not in _WAITED:
-                    raise
-        return super().do(name)
-
-    def drop(self) -> list[str]:
-        """Drop what a build created, also the table of the claim, whose lock this process has."""
-        dropped = super().drop()
-        if self._claim is not None and self._claims:
-            self._claim.query("drop_claim")
-            self._claim.commit()
-            self._claims = False
-        return dropped
-
-    def _scope_of(self, dialects: tuple[str, ...]) -> Scope:
-        """With table spaces, and ranges of partitions that are sized for the scale of the build."""
-        options = self._options
-        parted = (*dialects, f"{KIND}/partitions") if options["partitions"] else dialects
-        plain = self._workload.scope(parted)
-        index_space, spaces = options["index_tablespace"], dict(_spaces(options["table_tablespaces"]))
-        if unknown := sorted({*spaces} - {*self._workload.tables}):
-            raise InputError(f"table_tablespaces names {', '.join(unknown)}, which the workload does not have")
-        if index_space and not options["tablespace"]:
-            raise InputError("index_tablespace needs tablespace, too: Db2 names both where a table is created")
-        variant = f"{KIND}/{'index_' if index_space else ''}tablespace"
-        spaced = self._workload.scope((*parted, variant)).statements
-        found = {}
-        for name, one in plain.statements.items():
-            table = _CREATES.fullmatch(name)
-            space = spaces.get(table[1], options["tablespace"]) if table else None
-            chosen = spaced[name] if space else one
-            words = {"tablespace": space, "index_tablespace": index_space} if space else {}
-            found[name] = chosen.partly_filled(words | self._sized(chosen))
-        return replace(plain, statements=found)
-
-    def _sized(self, statement: Statement) -> dict[str, int]:
-        scale, partitions = float(self._workload.spec.size or 1), max(1, self._options["partitions"])
-        sized = {}
-        for word in statement.words:
-            if word.startswith((_SCALED, _EACH)):
-                whole = max(1, round(scale * int(word.rpartition("_")[2])))
-                sized[word] = whole if word.startswith(_SCALED) else -(-whole // partitions)
-        return sized
-
-
-def _spaces(given: str | None) -> list[tuple[str, str]]:
-    """The tables with a table space of their own."""
-    pairs = (one.partition("=") for one in given.split(",")) if given else ()
-    return [(table, space) for table, _, space in pairs]
-
-
 class Db2(ExploredDatabase):
     """Contract: :class:`hdbkit.contracts.Database`. Without a target it is Db2 in general."""
 
-    kind = KIND
+    kind = DB2
     title = "Db2"
-    extra = KIND
+    extra = DB2
     driver = "ibm_db"
     gauges = frozenset({"waiting_locks", *_PERCENTAGES})
     schema_options: type[SchemaOptions] = Db2SchemaOptions
@@ -276,23 +154,23 @@ class Db2(ExploredDatabase):
     connection_settings: Mapping[str, int] = MappingProxyType({"maxappls": 1})
     protected_settings: Mapping[str, str] = _PROTECTED
     access_settings: tuple[str, ...] = _ACCESS
-    default_port: int | None = PORT
-    options = OPTIONS
-    option_values = VALUES
+    default_port: int | None = DB2_PORT
+    options = DB2_OPTIONS
+    option_values = DB2_VALUES
     no_answer = NO_PRIVILEGE
     preload: tuple[str, ...] = ("ibm_db", "hdbkit.databases.db2")
 
     @cached_property
-    def found(self) -> Found:
+    def found(self) -> _Found:
         """What the target's server is. Raises the errors of ``connect``."""
         assert self._target is not None, "the engine of no target"
         engine = _Unprobed(self._target)
         with closing(engine.connect(self._target)) as session:
             name, _ = session.connection.product
             if not name:
-                return Found(DERBY, False)
+                return _Found(DERBY, False)
             answer = engine.asked(session, "reads_never_wait")
-        return Found(LUW, not answer or bool(answer[0][0]))
+        return _Found(LUW, not answer or bool(answer[0][0]))
 
     @property
     def is_derby(self) -> bool:
@@ -302,7 +180,7 @@ class Db2(ExploredDatabase):
     @property
     def dialects(self) -> tuple[str, ...]:  # type: ignore[override]
         """The folders of statements, with those of the product that answers."""
-        return (ANSI, KIND, self.found.dialect if self._target else LUW)
+        return (ANSI, DB2, self.found.dialect if self._target else LUW)
 
     @property
     def capabilities(self) -> frozenset[Capability]:  # type: ignore[override]
@@ -323,7 +201,7 @@ class Db2(ExploredDatabase):
         return (CliError,)
 
     def driver_version(self) -> str:
-        return f"ibm_db {driver().__version__}"
+        return f"ibm_db {cli_driver().__version__}"
 
     def opened(self, target: Target, options: SessionOptions) -> Any:
         return connected(target, options)
@@ -417,7 +295,7 @@ _CAPABILITIES: Final = _OF_DERBY | {
 class _Unprobed(Db2):
     """The engine of a server about whose product nothing is known yet."""
 
-    found = Found(LUW, True)
+    found = _Found(LUW, True)
 
 
 DATABASE = Db2()

@@ -20,8 +20,8 @@ from typing import Any, Final
 
 from hdbkit.errors import MissingDriver
 
-KIND: Final = "db2"
-DRIVER: Final = "ibm_db"
+DB2: Final = "db2"
+_DRIVER: Final = "ibm_db"
 _STATE: Final = re.compile(r"SQLSTATE=(\w{5})\s+SQLCODE=(-?\d+)")
 _PREFIX: Final = re.compile(r"^.*?\[IBM\]\[CLI Driver\](?:\[[^\]]*\])?\s*")
 _CALL: Final = re.compile(r"\s*CALL\b", re.IGNORECASE)
@@ -42,14 +42,14 @@ class CliError(Exception):
         self.state, self.code, self.text = state, code, text
 
 
-def driver() -> Any:
+def cli_driver() -> Any:
     """The driver's module. Raises ``MissingDriver``, which names a client library that cannot be loaded."""
     try:
         import ibm_db
     except ModuleNotFoundError:
-        raise MissingDriver(KIND, DRIVER, KIND) from None
+        raise MissingDriver(DB2, _DRIVER, DB2) from None
     except ImportError as error:
-        raise MissingDriver(f"{KIND} (whose client library cannot be loaded: {error})", DRIVER, KIND) from None
+        raise MissingDriver(f"{DB2} (whose client library cannot be loaded: {error})", _DRIVER, DB2) from None
     return ibm_db
 
 
@@ -71,11 +71,11 @@ def _guarded(work: Callable[..., Any], *arguments: Any) -> Any:
         raise error_of(error) from None
 
 
-class Connection:
+class CliConnection:
     """A connection of the driver, whose transactions end by ``commit`` and ``rollback``."""
 
     def __init__(self, text: str, port: int) -> None:
-        self.module = driver()
+        self.module = cli_driver()
         options = {self.module.SQL_ATTR_AUTOCOMMIT: self.module.SQL_AUTOCOMMIT_OFF}
         self._socket = OwnSocket(partial(_guarded, self.module.connect, text, "", "", options), port)
         self.handle = self._socket.connection
@@ -116,7 +116,7 @@ class Connection:
 class _Prepared:
     """A prepared statement, and which columns of its results are decimals."""
 
-    def __init__(self, connection: Connection, text: str) -> None:
+    def __init__(self, connection: CliConnection, text: str) -> None:
         self._module = connection.module
         self.handle = _guarded(self._module.prepare, connection.handle, text)
         self.is_call = _CALL.match(text) is not None
@@ -137,7 +137,7 @@ class _Prepared:
 class Cursor:
     """What executes statements; each text is prepared once."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: CliConnection) -> None:
         self.connection = connection
         self._module = connection.module
         self._known: dict[str, _Prepared] = {}
@@ -205,7 +205,7 @@ class Cursor:
         return self._known[text]
 
 
-def text_of(attributes: Mapping[str, str]) -> str:
+def connection_text(attributes: Mapping[str, str]) -> str:
     """A connection string."""
     return "".join(f"{name}={value};" for name, value in attributes.items())
 

@@ -14,22 +14,22 @@ from hdbkit.config import Target
 from hdbkit.contracts import SessionOptions
 from hdbkit.databases._base.access import CONNECT_TIMEOUT, connect_timeout_s, password_of, unreachable
 from hdbkit.databases._base.dbapi import class_of
-from hdbkit.databases.db2.cli import CliError, Connection, text_of
+from hdbkit.databases.db2.cli import CliConnection, CliError, connection_text
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, NoneFree, NotReady, Rejected
 
-PORT: Final = 50000
-SECURITY, CERTIFICATE, AUTHENTICATION, SCHEMA = "security", "certificate", "authentication", "schema"
+DB2_PORT: Final = 50000
+SECURITY, CERTIFICATE, _AUTHENTICATION, SCHEMA = "security", "certificate", "authentication", "schema"
 SUMMARY: Final = "summary"
 """Whether the counters have the percentages of the view MON_DB_SUMMARY, too."""
-OPTIONS: Final = (SECURITY, CERTIFICATE, AUTHENTICATION, SCHEMA, SUMMARY, CONNECT_TIMEOUT)
+DB2_OPTIONS: Final = (SECURITY, CERTIFICATE, _AUTHENTICATION, SCHEMA, SUMMARY, CONNECT_TIMEOUT)
 """The options of a target."""
-VALUES: Final[Mapping[str, tuple[str, ...]]] = {
+DB2_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     SECURITY: ("ssl",),
     SUMMARY: ("on", "off"),
-    AUTHENTICATION: ("SERVER", "SERVER_ENCRYPT", "KERBEROS", "CERTIFICATE", "GSSPLUGIN"),
+    _AUTHENTICATION: ("SERVER", "SERVER_ENCRYPT", "KERBEROS", "CERTIFICATE", "GSSPLUGIN"),
 }
 """The values of options that have few, in the words of the driver."""
-_ATTRIBUTES: Final = {SECURITY: "Security", CERTIFICATE: "SSLServerCertificate", AUTHENTICATION: "Authentication"}
+_ATTRIBUTES: Final = {SECURITY: "Security", CERTIFICATE: "SSLServerCertificate", _AUTHENTICATION: "Authentication"}
 _SPECIAL: Final = frozenset(";{}")
 """Characters that a value of a connection string cannot have."""
 _DESCRIBED: Final = "1"
@@ -84,21 +84,21 @@ _REFUSED: Final[Mapping[int, tuple[type[CannotConnect], str, str]]] = {
 this is empty), and what to do."""
 
 
-def connected(target: Target, options: SessionOptions) -> Connection:
+def connected(target: Target, options: SessionOptions) -> CliConnection:
     """A connection to the only address of ``target``.
 
     Raises:
         CannotConnect: the server refuses it, or there is none.
         InputError: host or database is missing, or have a character that the driver cannot take.
     """
-    attributes = parameters(target, options)
+    attributes = db2_parameters(target, options)
     try:
-        return Connection(text_of(attributes), int(attributes["PORT"]))
+        return CliConnection(connection_text(attributes), int(attributes["PORT"]))
     except CliError as error:
-        raise refused(target, error) from None
+        raise _refused(target, error) from None
 
 
-def parameters(target: Target, options: SessionOptions) -> dict[str, str]:
+def db2_parameters(target: Target, options: SessionOptions) -> dict[str, str]:
     """The attributes of a connection.
 
     Raises:
@@ -109,7 +109,7 @@ def parameters(target: Target, options: SessionOptions) -> dict[str, str]:
     given = {
         "DATABASE": target.database,
         "HOSTNAME": target.host,
-        "PORT": str(target.port or PORT),
+        "PORT": str(target.port or DB2_PORT),
         "PROTOCOL": "TCPIP",
         "UID": target.user or "",
         "PWD": password_of(target) or "",
@@ -126,9 +126,9 @@ def parameters(target: Target, options: SessionOptions) -> dict[str, str]:
     return {name: value for name, value in given.items() if value}
 
 
-def refused(target: Target, error: CliError) -> CannotConnect:
+def _refused(target: Target, error: CliError) -> CannotConnect:
     """The sentence for a refused connection."""
-    if error.code in _UNREACHED and (found := unreachable(target, PORT, _NETWORK)):
+    if error.code in _UNREACHED and (found := unreachable(target, DB2_PORT, _NETWORK)):
         return found
     kind, reason, advice = _REFUSED.get(error.code, (CannotConnect, "", _NETWORK))
     given = {"text": error.text.rstrip("."), "database": target.database}

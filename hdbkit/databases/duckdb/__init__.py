@@ -25,8 +25,9 @@ from hdbkit.config import Target
 from hdbkit.contracts import SERVER, Capability, Scope, SessionOptions, Table
 from hdbkit.contracts import Schema as Schema
 from hdbkit.contracts import Workload as Workload
-from hdbkit.databases._base.dbapi import DbapiSession, FileDatabase
+from hdbkit.databases._base.dbapi_session import DbapiSession
 from hdbkit.databases._base.dbapi_statements import Compiled
+from hdbkit.databases._base.file_database import FileDatabase
 from hdbkit.databases._base.file_lock import ProcessLock
 from hdbkit.errors import ErrorClass, InputError, MissingDriver, TransactionError
 from hdbkit.sql import ANSI, in_scope

@@ -37,7 +37,7 @@ from hdbkit.contracts import (
     TableLoad,
     Workload,
 )
-from hdbkit.databases._base.database import BaseDatabase, options_of
+from hdbkit.databases._base.database import BaseDatabase, validated_options
 from hdbkit.databases.nulldb.state import ROLLBACKS, NullSettings, State, Timer, Totals, by_design, count_of, is_count
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, RolledBackByDesign, TransactionError
 from hdbkit.sql import ANSI
@@ -180,7 +180,7 @@ class NullSchema(Schema):
     session: Session
 
     def __init__(self, target: Target, workload: Workload) -> None:
-        options_of(DATABASE, workload.spec.storage)
+        validated_options(DATABASE, workload.spec.storage)
         scope = workload.scope(DATABASE.dialects)
         self.session = DATABASE.connect(target, scope)
         self._state, self._name, self.target = State(target), scope.schema, target

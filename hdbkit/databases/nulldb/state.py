@@ -44,7 +44,7 @@ from hdbkit.config import Target
 from hdbkit.contracts import Arguments, Row
 from hdbkit.errors import ErrorClass, InputError, TransactionError
 from hdbkit.files import draft_of
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 
 _NUMBER = struct.Struct("<q")
 ROLLBACKS = "rollbacks"

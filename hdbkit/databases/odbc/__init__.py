@@ -22,11 +22,21 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Capability, Row, Scope, Session, SessionOptions
 from hdbkit.databases._base.access import CONNECT_TIMEOUT, LOOPBACK, check_options, connect_timeout_s
-from hdbkit.databases._base.dbapi import Bound, DbapiSession, ExploredDatabase, class_of
+from hdbkit.databases._base.dbapi import class_of
+from hdbkit.databases._base.dbapi_session import Bound, DbapiSession
 from hdbkit.databases._base.dbapi_statements import numbered
+from hdbkit.databases._base.explored import ExploredDatabase
 from hdbkit.databases._base.file_lock import HostSchema
-from hdbkit.databases._pyodbc import DRIVER, error_parts, module, quoted
-from hdbkit.databases.odbc.source import BASE, ERRORS, KIND, Source, explored, indexes, tables
+from hdbkit.databases._pyodbc import DRIVER, error_parts, in_braces, module
+from hdbkit.databases.odbc.source import (
+    ODBC,
+    ODBC_ERRORS,
+    UNPROBED_DIALECTS,
+    Source,
+    explored,
+    indexes,
+    tables_of_source,
+)
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, Rejected
 from hdbkit.sql import SERVER_STATEMENTS, find, lexer_of, statements
 
@@ -47,7 +57,7 @@ _LONGEST_TEXT: Final = 1 << 20
 """Texts up to this length are sent with their statement; some drivers confuse those that are sent in pieces."""
 _ALL: Final = frozenset({Capability.SQL, Capability.TABLES, Capability.CLIENT_ROUTINES, Capability.ACROSS_SHARDS})
 _OF_CATALOG: Final[Mapping[str, Callable[[pyodbc.Connection, Source], list[tuple[str, ...]]]]] = MappingProxyType(
-    {"list_tables": tables, "list_indexes": indexes}
+    {"list_tables": tables_of_source, "list_indexes": indexes}
 )
 _BEGIN, _COMMIT, _ROLL_BACK = "begin_transaction", "commit_transaction", "roll_back_transaction"
 """Statements of sources whose driver begins transactions in a way that does not suit."""
@@ -71,7 +81,7 @@ class OdbcSession(DbapiSession):
         self._by_text = {name: known[name].text for name in (_BEGIN, _COMMIT, _ROLL_BACK) if name in known}
         self._open = False
         self._of_batches: dict[str, pyodbc.Cursor] = {}
-        self._named = Prepared(connection, source.dialects) if source.prepares else None
+        self._named = _Prepared(connection, source.dialects) if source.prepares else None
 
     def prepare(self, names: Iterable[str]) -> None:
         """Outside a transaction the source prepares them too, by names that batches use."""
@@ -161,9 +171,9 @@ class OdbcSession(DbapiSession):
 class Odbc(ExploredDatabase):
     """Contract: :class:`hdbkit.contracts.Database`. Without a target it is what all data sources have in common."""
 
-    kind = KIND
+    kind = ODBC
     title = "ODBC"
-    extra = KIND
+    extra = ODBC
     driver = "pyodbc"
     answers = frozenset({*_OF_CATALOG, "claim_schema"})
     preload: tuple[str, ...] = ("pyodbc", "hdbkit.databases.odbc")
@@ -194,7 +204,7 @@ class Odbc(ExploredDatabase):
     @property
     def dialects(self) -> tuple[str, ...]:  # type: ignore[override]
         """The folders of the SQL that the data source understands."""
-        return self.source.dialects if self._target else BASE
+        return self.source.dialects if self._target else UNPROBED_DIALECTS
 
     @property
     def capabilities(self) -> frozenset[Capability]:  # type: ignore[override]
@@ -235,7 +245,7 @@ class Odbc(ExploredDatabase):
             raise Rejected(target.url, "its data source may have a password", target.withheld)
         timeout_s = connect_timeout_s(target, options.connect_timeout_s)
         try:
-            connection = _pyodbc().connect(connection_string(target, secret), autocommit=True, timeout=timeout_s)
+            connection = _pyodbc().connect(odbc_connection_string(target, secret), autocommit=True, timeout=timeout_s)
             connection.maxwrite = _LONGEST_TEXT
             return connection
         except self.errors as error:
@@ -256,7 +266,7 @@ class Odbc(ExploredDatabase):
     def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
         """By the product's number of the error where it has a class, else by the SQLSTATE."""
         code, number, text = error_parts(error)
-        known = ERRORS.get(self.source.product.lower(), {})
+        known = ODBC_ERRORS.get(self.source.product.lower(), {})
         if code == NOT_PREPARED:  # the next attempt sends texts
             return ErrorClass.SERIALIZATION, code, text
         return known.get(number) or class_of(code), code, text
@@ -285,16 +295,16 @@ _ADVICE: Final = {
 
 def _pyodbc() -> Any:
     """The driver's module. Raises ``MissingDriver``."""
-    return module(KIND, Odbc.extra)
+    return module(ODBC, Odbc.extra)
 
 
-def connection_string(target: Target, secret: str | None) -> str:
+def odbc_connection_string(target: Target, secret: str | None) -> str:
     """The attributes of a connection: data source or driver, options, database, account, password."""
     named = {"DSN": target.host} if target.host else {}
     options = {name: value for name, value in target.options.items() if name != CONNECT_TIMEOUT}
     rest = {"PORT": str(target.port) if target.port else None, "DATABASE": target.database, "UID": target.user}
     given = {**named, **options, **rest, "PWD": secret}
-    return ";".join(f"{name}={quoted(name, value)}" for name, value in given.items() if value)
+    return ";".join(f"{name}={in_braces(name, value)}" for name, value in given.items() if value)
 
 
 def _rows_of(cursor: pyodbc.Cursor) -> Any:
@@ -316,7 +326,7 @@ _PREPARABLE: Final = re.compile(r"(SELECT|INSERT|UPDATE|DELETE|WITH)\b", re.IGNO
 """What servers prepare; to try others would leave errors in their log."""
 
 
-class Prepared:
+class _Prepared:
     """The statements that a server has prepared for a connection, by their texts with question marks.
 
     Drivers prepare what is sent alone, and send a batch as text, which the server then parses and plans each time. A

@@ -21,8 +21,8 @@ from hdbkit.sql import ANSI, SERVER_STATEMENTS, find, is_known
 if TYPE_CHECKING:
     import pyodbc
 
-KIND: Final = "odbc"
-BASE: Final[tuple[str, ...]] = (ANSI, KIND)
+ODBC: Final = "odbc"
+UNPROBED_DIALECTS: Final[tuple[str, ...]] = (ANSI, ODBC)
 """The dialects of a source about which nothing is known."""
 _RETURNING: Final = "odbc/returning"
 _TRIED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -69,7 +69,7 @@ _MARIADB: Final = {
     2006: ErrorClass.CONNECTION_LOST,
     2013: ErrorClass.CONNECTION_LOST,
 }
-ERRORS: Final[Mapping[str, Mapping[int, ErrorClass]]] = {
+ODBC_ERRORS: Final[Mapping[str, Mapping[int, ErrorClass]]] = {
     "mariadb": _MARIADB,
     "mysql": _MARIADB,
     "microsoft sql server": {
@@ -97,7 +97,7 @@ class Source:
     version: str
     driver: str
     """The driver's file and its version."""
-    dialects: tuple[str, ...] = BASE
+    dialects: tuple[str, ...] = UNPROBED_DIALECTS
     catalog: str = ""
     schema: str = ""
     """Where tables are looked up; empty where the source has no such level."""
@@ -140,7 +140,7 @@ def explored(connection: pyodbc.Connection) -> Source:
             return ""
 
     product = str(information("SQL_DBMS_NAME"))
-    dialects = BASE
+    dialects = UNPROBED_DIALECTS
     for statement, variants in _TRIED.items():
         fitting = (one for one in ("", *variants) if _rows(connection, _with(dialects, one), statement) == [(1,)])
         dialects = _with(dialects, next(fitting, ""))
@@ -148,7 +148,7 @@ def explored(connection: pyodbc.Connection) -> Source:
         dialects = _with(dialects, _first_type(connection, number, names))
     if not information("SQL_ALTER_TABLE"):
         dialects = _with(dialects, "odbc/unique_index")
-    own = f"{KIND}/{product.lower()}"
+    own = f"{ODBC}/{product.lower()}"
     if product and is_known(own):
         dialects = _with(dialects, own)
     batches = int(information("SQL_BATCH_SUPPORT") or 0) & _EXPLICIT == _EXPLICIT and _takes_batches(
@@ -215,7 +215,7 @@ def _first_type(connection: pyodbc.Connection, number: int, names: Iterable[str]
 
     with suppress(pyodbc.Error):
         there = {str(row[0]).lower() for row in connection.cursor().getTypeInfo(number).fetchall()}
-        return next((f"{KIND}/{name}" for name in names if name in there), "")
+        return next((f"{ODBC}/{name}" for name in names if name in there), "")
     return ""
 
 
@@ -226,7 +226,7 @@ def _of_product(product: str) -> frozenset[Capability]:
     return database(name).capabilities & _OF_PRODUCT if name in kinds() else frozenset()
 
 
-def tables(connection: pyodbc.Connection, source: Source) -> list[tuple[str, ...]]:
+def tables_of_source(connection: pyodbc.Connection, source: Source) -> list[tuple[str, ...]]:
     """The names of the tables in the source's schema, by the catalog function SQLTables."""
     found = connection.cursor().tables(tableType="TABLE").fetchall()
     here = (row for row in found if _is(row[0], source.catalog) and _is(row[1], source.schema))
@@ -238,7 +238,7 @@ def indexes(connection: pyodbc.Connection, source: Source) -> list[tuple[str, ..
     import pyodbc
 
     found: set[tuple[str, ...]] = set()
-    for (table,) in tables(connection, source):
+    for (table,) in tables_of_source(connection, source):
         rows = connection.cursor().statistics(table).fetchall()
         found |= {(str(row[5]).lower(),) for row in rows if row[5] and _is(row[1], source.schema)}
         with suppress(pyodbc.Error):

@@ -17,19 +17,19 @@ from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Capability, SchemaOptions, Scope, Session, SessionOptions, Workload
 from hdbkit.contracts import Schema as Schema
 from hdbkit.databases._base.access import LOOPBACK
-from hdbkit.databases._base.dbapi import DbapiSession
+from hdbkit.databases._base.dbapi_session import DbapiSession
 from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.databases._oracledb.connect import (
     AWR,
     CLASS_OF,
-    DIRECT,
-    KIND,
     LOAD,
-    OPTIONS,
-    PORT,
+    ORACLE,
+    ORACLE_DIRECT,
+    ORACLE_OPTIONS,
+    ORACLE_PORT,
+    ORACLE_VALUES,
     THICK,
     THIN,
-    VALUES,
     OracledbDatabase,
     code_and_text,
     connected,
@@ -38,7 +38,8 @@ from hdbkit.databases._oracledb.connect import (
 from hdbkit.databases._oracledb.session import PLSQL, OracleSession
 from hdbkit.errors import ErrorClass, InputError
 from hdbkit.readings import Encryption, Timeout
-from hdbkit.sql import ANSI, Statement
+from hdbkit.sql import ANSI
+from hdbkit.statement import Statement
 
 _ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
 _DATA, _OWN_SESSIONS = "the data were created with its present value", "its own sessions set it"
@@ -96,7 +97,7 @@ class OracleSchema(SqlSchema):
     def _scope_of(self, dialects: tuple[str, ...]) -> Scope:
         """With the statements of the storage options; ``{scaled_10}`` in them is ten times the scale."""
         chosen = [name for name in _VARIANTS if self._options[name]]
-        scope = self._workload.scope((*dialects, *(f"{KIND}/{name}" for name in chosen)))
+        scope = self._workload.scope((*dialects, *(f"{ORACLE}/{name}" for name in chosen)))
         given = {name: self._options[name] for name in chosen if isinstance(self._options[name], str)}
         known = scope.statements.items()
         return replace(scope, statements={name: one.partly_filled(given | self._scaled(one)) for name, one in known})
@@ -142,11 +143,11 @@ class OracleSchema(SqlSchema):
 class Oracle(OracledbDatabase):
     """Contract: :class:`hdbkit.contracts.Database`."""
 
-    kind = KIND
+    kind = ORACLE
     title = "Oracle Database"
     publishing = "its licence may forbid publishing results without the vendor's consent"
-    extra = KIND
-    dialects: tuple[str, ...] = (ANSI, PLSQL, KIND)
+    extra = ORACLE
+    dialects: tuple[str, ...] = (ANSI, PLSQL, ORACLE)
     capabilities = frozenset(Capability) - {
         Capability.OPTIMISTIC,
         Capability.COMMENTS,
@@ -160,10 +161,10 @@ class Oracle(OracledbDatabase):
     connection_settings: Mapping[str, int] = MappingProxyType({"processes": 1})
     protected_settings: Mapping[str, str] = _PROTECTED
     access_settings: tuple[str, ...] = _ACCESS
-    default_port: int | None = PORT
+    default_port: int | None = ORACLE_PORT
     preload: tuple[str, ...] = ("oracledb", "hdbkit.databases._oracledb.session")
-    options = OPTIONS
-    option_values = VALUES
+    options = ORACLE_OPTIONS
+    option_values = ORACLE_VALUES
     session_type = OracleSession
     schema_type = OracleSchema
 
@@ -206,7 +207,7 @@ class Oracle(OracledbDatabase):
             else:
                 own.query("set_no_parallel_workers")
         own.connection.call_timeout = options.statement_timeout_ms
-        if target.options.get(LOAD) == DIRECT:
+        if target.options.get(LOAD) == ORACLE_DIRECT:
             own.load_directly()
 
     def described(self, error: Exception) -> tuple[ErrorClass, str, str]:

@@ -40,20 +40,21 @@ from hdbkit.databases._base.probing import Answers, Probe, Product, at
 from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.databases.postgresql.connect import (
     PASSWORD,
-    SSL_REQUEST,
-    VALUES,
+    POSTGRESQL_VALUES,
     check_sources,
+    environment_of_libpq,
     known_options,
-    of_environment,
     reached,
     stated_pooling,
 )
-from hdbkit.databases.postgresql.settings import ACCESS, PLAIN_TEXTS, PROTECTED
+from hdbkit.databases.postgresql.connect_errors import SSL_REQUEST
+from hdbkit.databases.postgresql.settings import POSTGRESQL_ACCESS, POSTGRESQL_PLAIN_TEXTS, POSTGRESQL_PROTECTED
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, TransactionError
 from hdbkit.paths import home_folder
 from hdbkit.processes import runs_as_long
-from hdbkit.readings import LAG, OWN, Encryption, Pooling, PoolMode, ServerRole
-from hdbkit.sql import ANSI, Statement
+from hdbkit.readings import LAG, OWN_COUNTS, Encryption, Pooling, PoolMode, ServerRole
+from hdbkit.sql import ANSI
+from hdbkit.statement import Statement
 
 if TYPE_CHECKING:
     from hdbkit.databases.postgresql.session import PsycopgSession
@@ -78,8 +79,8 @@ PRODUCTS: Final = (
     Product("Supabase", r"\bsupautils\.", is_foreign=False),
 )
 """By what they state in their version, extensions and settings; the first that applies counts."""
-NEEDED: Final = ("backend", "schema_exists", "list_tables", "list_indexes", "server_version")
-QUESTIONS: Final = (
+_NEEDED: Final = ("backend", "schema_exists", "list_tables", "list_indexes", "server_version")
+_QUESTIONS: Final = (
     *("claim_schema", "role", "read_only_by", "clock", "encryption", "free_connections", "footprint", "timeouts"),
     *("lift_own_limits", "disturbing_settings", "write_cycle", "counters", "counters_of_log", "counters_of_tables"),
     *("waiting_locks", "replication_lag", "read_settings", "control_settings", "running_settings", "session_waits"),
@@ -91,7 +92,7 @@ QUESTIONS: Final = (
 class PostgreSQLProbe(Probe):
     """The questions in PostgreSQL's words; a table that COPY cannot load cannot be loaded."""
 
-    products, needed, questions = PRODUCTS, NEEDED, QUESTIONS
+    products, needed, questions = PRODUCTS, _NEEDED, _QUESTIONS
     denied = frozenset({"42501"})
 
     def is_direct(self, session: PsycopgSession) -> bool:
@@ -150,12 +151,12 @@ class PostgreSQL(BaseDatabase):
     gauges = frozenset({"waiting_locks", LAG})
     schema_options: type[SchemaOptions] = PostgreSQLSchemaOptions
     connection_settings: Mapping[str, int] = _CONNECTIONS
-    protected_settings: Mapping[str, str] = PROTECTED
-    access_settings: tuple[str, ...] = ACCESS
-    plain_texts: frozenset[str] = PLAIN_TEXTS
+    protected_settings: Mapping[str, str] = POSTGRESQL_PROTECTED
+    access_settings: tuple[str, ...] = POSTGRESQL_ACCESS
+    plain_texts: frozenset[str] = POSTGRESQL_PLAIN_TEXTS
     reload_signal: Signals | None = Signals.SIGHUP
     default_port: int | None = 5432
-    option_values = VALUES
+    option_values = POSTGRESQL_VALUES
     preload: tuple[str, ...] = ("psycopg.pq", "hdbkit.databases.postgresql.session")
     fork_safe = True
 
@@ -270,7 +271,7 @@ class PostgreSQL(BaseDatabase):
         rows += [(LAG, lag_s) for (lag_s,) in self.asked(session, "replication_lag") if lag_s is not None]
         before = "" if major >= 17 else "_before_17"
         rows += [("checkpoints", count) for (count,) in self.asked(session, f"checkpoints{before}")]
-        return {name: float(value or 0) for name, value in rows} | {OWN: float(type(_own(session)).questions)}
+        return {name: float(value or 0) for name, value in rows} | {OWN_COUNTS: float(type(_own(session)).questions)}
 
     def server_process(self, session: Session) -> int | None:
         """The postmaster, if it runs on this host; behind a pooler or a tunnel it may be elsewhere."""
@@ -317,7 +318,7 @@ class PostgreSQL(BaseDatabase):
 
     def influences(self, target: Target) -> list[str]:
         """The variables of libpq that it applies."""
-        return of_environment(target)[0]
+        return environment_of_libpq(target)[0]
 
     def password_source(self, target: Target) -> str | None:
         """``PGPASSWORD``, or the password file of libpq if it has a line for this account."""

@@ -16,11 +16,13 @@ from typing import Any
 
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Row, SessionOptions
-from hdbkit.databases.postgresql.connect import UNLIMITED, connect_error, session_settings
-from hdbkit.databases.postgresql.session import Bound, PsycopgSession
+from hdbkit.databases.postgresql.connect import UNLIMITED, session_settings
+from hdbkit.databases.postgresql.connect_errors import connect_error
+from hdbkit.databases.postgresql.session import BoundCall, PsycopgSession
 from hdbkit.errors import CannotConnect, RolledBackByDesign, TransactionError
 from hdbkit.readings import POOL_LIMITS, Pooling, PoolMode, answered
-from hdbkit.sql import SERVER_STATEMENTS, Statement, find
+from hdbkit.sql import SERVER_STATEMENTS, find
+from hdbkit.statement import Statement
 
 _TRIES = 3
 _ANSWER_S = 5.0
@@ -61,18 +63,18 @@ class PooledSession(PsycopgSession):
         self.commit()
         return rows
 
-    def perform(self, bound: Bound) -> Any:
+    def perform(self, bound: BoundCall) -> Any:
         """Perform one whole transaction: its begin, settings and commit are in the same round trip."""
         result = self.perform_all([bound])[0]
         if not result.ntuples and bound[0] in self._attempts:
             raise RolledBackByDesign
         return result
 
-    def _send_one(self, bound: Bound) -> None:
+    def _send_one(self, bound: BoundCall) -> None:
         self._send_all([bound])
         self._finished = partial(self._one_behind, bound, self._finished)
 
-    def _one_behind(self, bound: Bound, results: Callable[[Any], Any], received: Any) -> Any:
+    def _one_behind(self, bound: BoundCall, results: Callable[[Any], Any], received: Any) -> Any:
         return self._one_of(bound, results(received)[:1])
 
 

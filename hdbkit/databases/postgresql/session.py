@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from select import POLLIN, POLLOUT, poll
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
@@ -24,14 +23,16 @@ from hdbkit.awaiting import awaited
 from hdbkit.contracts import PENDING, Arguments, Row, Scope, Table
 from hdbkit.contracts.operations import answer_limit_s
 from hdbkit.databases._base.asking import AskingSession
+from hdbkit.databases.postgresql.encoding import ENCODER_OF, filled_in, plain_row
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
-from hdbkit.sql import Statement, in_scope
+from hdbkit.sql import in_scope
+from hdbkit.statement import Statement
 
 if TYPE_CHECKING:
     from psycopg.abc import Transformer
     from psycopg.pq.abc import PGconn, PGresult
 
-BY_DESIGN = "HK001"
+_BY_DESIGN = "HK001"
 """The SQLSTATE with which a routine reports a rollback by design."""
 
 _BINARY = int(pq.Format.BINARY)
@@ -68,10 +69,10 @@ _FATAL = "FATAL:  "
 """What libpq writes before those of a server or pooler that then closes the connection."""
 
 _QUERIES = (b"SELECT", b"WITH")
-Bound = tuple[Any, ...]
+BoundCall = tuple[Any, ...]
 """The arguments of libpq's call: statement, values as text, formats of values (None: text), format of results; in a
 call that is not prepared also the values' types (None: unknown) before these formats."""
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class PsycopgSession(AskingSession):
@@ -111,7 +112,7 @@ class PsycopgSession(AskingSession):
         self._readers: dict[str, Transformer] = {}
         self._begun = False
         self._sent_begin = False
-        self._sent: Bound | None = None
+        self._sent: BoundCall | None = None
         """The call that was sent; None: a pipeline."""
         self._received: list[PGresult] = []
         self._finished: Callable[[list[PGresult]], Any] = list
@@ -136,7 +137,7 @@ class PsycopgSession(AskingSession):
         self.query("lift_own_limits", in_transaction="false")
 
     def _rows_for(self, statement: Statement, arguments: dict[str, Any]) -> list[Row]:
-        text, values = _filled(statement, arguments)
+        text, values = filled_in(statement, arguments)
         self._send_begin()
         if values:
             return self.rows(self._checked(self._exchanged(self.connection.exec_params, text, values)))
@@ -246,11 +247,11 @@ class PsycopgSession(AskingSession):
         self.prepare([statement])
         return self._prepares
 
-    def bind(self, statement: str, arguments: Arguments) -> Bound:
+    def bind(self, statement: str, arguments: Arguments) -> BoundCall:
         """A call as bytes, ready for ``perform``. Results are binary, which saves the server their conversion."""
-        return self._calls[statement], [_ENCODERS[type(value)](value) for value in arguments], *self._formats
+        return self._calls[statement], [ENCODER_OF[type(value)](value) for value in arguments], *self._formats
 
-    def perform(self, bound: Bound) -> PGresult:
+    def perform(self, bound: BoundCall) -> PGresult:
         try:
             result = self._execute(*bound)
         except Error as error:
@@ -279,7 +280,7 @@ class PsycopgSession(AskingSession):
 
         self.connection.notice_handler = noticed
 
-    def _commented(self, send: Callable[..., T], after: bytes, call: bytes, values: Any, *formats: int | None) -> T:
+    def _commented(self, send: Callable[..., _T], after: bytes, call: bytes, values: Any, *formats: int | None) -> _T:
         return send(self._texts.get(call, call) + after, values, None, *formats[-2:])
 
     def fileno(self) -> int:
@@ -292,14 +293,14 @@ class PsycopgSession(AskingSession):
             return self._send_one
         return self._send_all if perform == self.perform_all else None
 
-    def _send_one(self, bound: Bound) -> None:
+    def _send_one(self, bound: BoundCall) -> None:
         self._sent, self._received = bound, []
         try:
             self._send(*bound)
         except Error as error:
             self._lost(str(error))
 
-    def _send_all(self, bound: Sequence[Bound]) -> None:
+    def _send_all(self, bound: Sequence[BoundCall]) -> None:
         self._sent, self._received, self._begun = None, [], True
         opened = self._exchanged(self._send_pipeline, bound, True)
         self._finished = partial(self._all_behind, opened)
@@ -323,7 +324,7 @@ class PsycopgSession(AskingSession):
             self._lost(str(error).removeprefix(_CONSUMING).partition("\n")[0])
         return self._finished(received) if self._sent is None else self._one_of(self._sent, received)
 
-    def _one_of(self, bound: Bound, received: Sequence[PGresult]) -> PGresult:
+    def _one_of(self, bound: BoundCall, received: Sequence[PGresult]) -> PGresult:
         """The result of a call that was sent; ``perform`` has the same inline, as it is the measured call."""
         result = received[-1] if received else None
         if result is None or result.status != _TUPLES:
@@ -345,7 +346,7 @@ class PsycopgSession(AskingSession):
             return []
         reader = adapt.Transformer()
         reader.set_pgresult(raw)
-        return [_plain(row) for row in reader.load_rows(0, raw.ntuples, tuple)]
+        return [plain_row(row) for row in reader.load_rows(0, raw.ntuples, tuple)]
 
     def row_count(self, raw: PGresult) -> int:
         return int(raw.ntuples)
@@ -361,11 +362,11 @@ class PsycopgSession(AskingSession):
             self._checked(result)
         return [self._rows_of(name, result) for (name, _), result in zip(calls, results, strict=True)]
 
-    def bind_all(self, calls: Sequence[tuple[str, Arguments]]) -> list[Bound]:
+    def bind_all(self, calls: Sequence[tuple[str, Arguments]]) -> list[BoundCall]:
         """Several calls as bytes."""
         return [self.bind(*call) for call in calls]
 
-    def perform_all(self, bound: Sequence[Bound]) -> list[PGresult]:
+    def perform_all(self, bound: Sequence[BoundCall]) -> list[PGresult]:
         """Perform a whole transaction of several calls in one round trip."""
         self._begun = True
         results = self._exchanged(self._pipelined, bound, True)
@@ -374,7 +375,7 @@ class PsycopgSession(AskingSession):
         self._begun = self._sent_begin = False
         return results
 
-    def perform_each(self, bound: Sequence[Bound]) -> list[PGresult]:
+    def perform_each(self, bound: Sequence[BoundCall]) -> list[PGresult]:
         run, call = self.connection.exec_, self._execute
         self._begun = self._sent_begin = True
         try:
@@ -393,7 +394,7 @@ class PsycopgSession(AskingSession):
         known = self._readers.get(statement)
         reader = known or self._readers.setdefault(statement, adapt.Transformer())
         reader.set_pgresult(result, set_loaders=known is None)
-        return [_plain(row) for row in reader.load_rows(0, result.ntuples, tuple)]
+        return [plain_row(row) for row in reader.load_rows(0, result.ntuples, tuple)]
 
     def load(self, table: Table, chunks: Iterable[bytes]) -> int:
         """Bulk-load tab-separated text with COPY; return the number of rows."""
@@ -437,12 +438,12 @@ class PsycopgSession(AskingSession):
             self._checked(self._exchanged(self.connection.exec_, b";".join(self._opening)))
             self._sent_begin = True
 
-    def _round_trip(self, calls: Sequence[Bound]) -> list[PGresult]:
+    def _round_trip(self, calls: Sequence[BoundCall]) -> list[PGresult]:
         if len(calls) == 1 and self._sent_begin:
             return [self._exchanged(self._execute, *calls[0])]
         return self._exchanged(self._pipelined, calls)
 
-    def _pipelined(self, calls: Sequence[Bound], commit: bool = False) -> list[PGresult]:
+    def _pipelined(self, calls: Sequence[BoundCall], commit: bool = False) -> list[PGresult]:
         """All calls in one round trip, after a pending BEGIN, and before COMMIT if ``commit`` is set."""
         connection, opened = self.connection, self._send_pipeline(calls, commit)
         results = []
@@ -456,7 +457,7 @@ class PsycopgSession(AskingSession):
         connection.exit_pipeline_mode()
         return results[opened:]
 
-    def _send_pipeline(self, calls: Sequence[Bound], commit: bool) -> int:
+    def _send_pipeline(self, calls: Sequence[BoundCall], commit: bool) -> int:
         """Send what ``_pipelined`` has; return how many statements precede the calls."""
         connection, opening = self.connection, () if self._sent_begin else self._opening
         connection.enter_pipeline_mode()
@@ -495,7 +496,7 @@ class PsycopgSession(AskingSession):
             pass
         return result
 
-    def _exchanged(self, send: Callable[..., T], *arguments: Any) -> T:
+    def _exchanged(self, send: Callable[..., _T], *arguments: Any) -> _T:
         """The result of ``send``; an error of the driver itself means that the connection was lost."""
         try:
             return send(*arguments)
@@ -523,7 +524,7 @@ class PsycopgSession(AskingSession):
         ):
             self._lost(words, code)
         self.rollback()
-        if code == BY_DESIGN:
+        if code == _BY_DESIGN:
             raise RolledBackByDesign(words)
         known = _CLASSES.get(code) or _CLASSES.get(code[:2], ErrorClass.OTHER)
         hint = result.error_field(pq.DiagnosticField.MESSAGE_HINT)
@@ -534,52 +535,3 @@ class PsycopgSession(AskingSession):
     def _lost(self, text: str, code: str = "") -> NoReturn:
         self._begun = self._sent_begin = False
         raise TransactionError(ErrorClass.CONNECTION_LOST, code or "08006", text.strip() or "the connection was lost")
-
-
-def encoded(value: Any) -> bytes | None:
-    """A value in the server's text format."""
-    return _ENCODERS[type(value)](value)
-
-
-def _null(_: None) -> None:
-    return None
-
-
-def _text(value: Any) -> bytes:
-    return str(value).encode()
-
-
-def _array(values: Sequence[Any]) -> bytes:
-    """Arrays of integers, the common case, are written as Python lists, which takes a third of the time."""
-    if {*map(type, values)} == {int}:
-        return b"{%b}" % str(values).strip("[(,)]").encode()
-    return b"{%b}" % b",".join(map(_element, values))
-
-
-def _element(value: Any) -> bytes:
-    text = encoded(value)
-    if text is None:
-        return b"NULL"
-    return b'"' + text.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
-
-
-_ENCODERS: defaultdict[type, Callable[[Any], bytes | None]] = defaultdict(
-    lambda: _text, {type(None): _null, int: b"%d".__mod__, str: str.encode, tuple: _array, list: _array}
-)
-
-
-def _filled(statement: Statement, arguments: dict[str, Any]) -> tuple[bytes, list[bytes | None]]:
-    if not arguments:
-        return _as_it_is(statement), []
-    filled = statement.filled(arguments)
-    text = filled.rendered(lambda _, index: f"${index}")
-    return text.encode(), [encoded(arguments[name]) for name in filled.parameters]
-
-
-@cache
-def _as_it_is(statement: Statement) -> bytes:
-    return statement.filled({}).rendered(lambda name, _: f":{name}").encode()
-
-
-def _plain(row: Row) -> Row:
-    return tuple(tuple(value) if isinstance(value, list) else value for value in row)

@@ -8,7 +8,7 @@ from typing import Final
 
 _ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
 _OWN_SESSIONS = "its own sessions set it"
-PROTECTED: Final[Mapping[str, str]] = MappingProxyType(
+POSTGRESQL_PROTECTED: Final[Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(("port", "listen_addresses", "ssl"), _ADDRESS),
         **dict.fromkeys(("unix_socket_directories", "unix_socket_group", "unix_socket_permissions"), _ADDRESS),
@@ -17,7 +17,7 @@ PROTECTED: Final[Mapping[str, str]] = MappingProxyType(
         **dict.fromkeys(("search_path", "role", "session_authorization", "client_encoding"), _OWN_SESSIONS),
     }
 )
-ACCESS: Final[tuple[str, ...]] = (
+POSTGRESQL_ACCESS: Final[tuple[str, ...]] = (
     # who reaches the server, and how
     *("port", "listen_addresses", "bonjour*", "unix_socket_*"),
     *("superuser_reserved_connections", "reserved_connections"),
@@ -37,4 +37,6 @@ ACCESS: Final[tuple[str, ...]] = (
     *("logging_collector", "debug_print_*", "auto_explain.*", "syslog_*", "log_connections", "log_disconnections"),
     *("log_hostname", "log_min_messages", "track_activities", "standard_conforming_strings"),
 )
-PLAIN_TEXTS: Final = frozenset({"debug_io_direct", "wal_consistency_checking", "default_table_access_method"})
+POSTGRESQL_PLAIN_TEXTS: Final = frozenset(
+    {"debug_io_direct", "wal_consistency_checking", "default_table_access_method"}
+)

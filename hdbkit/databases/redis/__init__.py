@@ -26,7 +26,15 @@ from hdbkit.databases._base.access import (
 )
 from hdbkit.databases._base.database import BaseDatabase
 from hdbkit.databases._base.listener import REQUIRE_PEER, require_listener
-from hdbkit.databases.redis.settings import ACCESS, ANSWERS, PLAIN_TEXTS, PROTECTED, disturbing, timeouts, values
+from hdbkit.databases.redis.settings import (
+    ANSWERS,
+    REDIS_ACCESS,
+    REDIS_PLAIN_TEXTS,
+    REDIS_PROTECTED,
+    disturbing,
+    timeouts,
+    values,
+)
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
 from hdbkit.processes import runs_as_long
 from hdbkit.readings import Disturbance, Encryption, ServerEvent, Timeout
@@ -38,7 +46,7 @@ if TYPE_CHECKING:
     from hdbkit.databases.redis.session import RedisSession
 
 _PORT = 6379
-ACCOUNTS = ("redis", "valkey", "keydb")
+_ACCOUNTS = ("redis", "valkey", "keydb")
 """The accounts as which packages install such servers."""
 _RECENT_S = 60
 _PASSWORD_VARIABLE = "REDISCLI_AUTH"  # noqa: S105  the name of a variable
@@ -100,9 +108,9 @@ class Redis(BaseDatabase):
     )
     extra = "redis"
     answers = ANSWERS | {"list_routines"}
-    protected_settings: Mapping[str, str] = PROTECTED
-    access_settings: tuple[str, ...] = ACCESS
-    plain_texts: frozenset[str] = PLAIN_TEXTS
+    protected_settings: Mapping[str, str] = REDIS_PROTECTED
+    access_settings: tuple[str, ...] = REDIS_ACCESS
+    plain_texts: frozenset[str] = REDIS_PLAIN_TEXTS
     default_port: int | None = _PORT
     gauges = frozenset(
         {"connected_clients", "blocked_clients", "used_memory_bytes", "changes_since_save", "log_bytes"}
@@ -303,7 +311,7 @@ def _checked(target: Target) -> type[AbstractConnection]:
         def _connect(self) -> Any:
             made = super()._connect()  # type: ignore[no-untyped-call]
             try:
-                require_listener(target, made, ACCOUNTS)
+                require_listener(target, made, _ACCOUNTS)
             except BaseException:
                 made.close()
                 raise

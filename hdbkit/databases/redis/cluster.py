@@ -17,7 +17,7 @@ from redis.crc import key_slot
 
 from hdbkit.contracts import Arguments, Row, Scope, Table
 from hdbkit.databases.redis.load import Loader, Word, encoded, is_tagged
-from hdbkit.databases.redis.session import Bound, Raw, RedisSession
+from hdbkit.databases.redis.session import BoundScript, Raw, RedisSession
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,12 @@ class RedisClusterSession:
             for node in self.nodes:
                 node.prepare([name])
 
-    def bind(self, operation: str, arguments: Arguments) -> tuple[RedisSession, Bound]:
+    def bind(self, operation: str, arguments: Arguments) -> tuple[RedisSession, BoundScript]:
         """The node of the operation's key, and the command's bytes."""
         node = self._at(self._keys[operation].filled([encoded(value) for value in arguments]))
         return node, node.bind(operation, arguments)
 
-    def perform(self, bound: tuple[RedisSession, Bound]) -> Raw:
+    def perform(self, bound: tuple[RedisSession, BoundScript]) -> Raw:
         """Perform one whole function on its node."""
         node, command = bound
         return node.perform(command)

@@ -21,7 +21,7 @@ from typing import Any
 
 from hdbkit.errors import InputError
 
-Column = Sequence[bytes]
+_Column = Sequence[bytes]
 _REFERENCE = re.compile(r"\$(\w+)(?:\((\w+)\))?")
 _ESCAPED = re.compile(rb"\\(.)")
 _CONTROLS = {b"t": b"\t", b"n": b"\n", b"r": b"\r", b"N": b""}
@@ -43,7 +43,7 @@ class Loader:
     def keyed(self, chunk: bytes) -> list[tuple[bytes, bytes]]:
         """The commands for a chunk of rows, with their keys."""
         lines = chunk.removesuffix(b"\n").split(b"\n")
-        columns: list[Column] = list(zip(*(line.split(b"\t") for line in lines), strict=True))
+        columns: list[_Column] = list(zip(*(line.split(b"\t") for line in lines), strict=True))
         if b"\\" in chunk:
             columns = [
                 [_ESCAPED.sub(_unescaped, v) for v in one] if b"\\" in b"".join(one) else one for one in columns
@@ -60,7 +60,7 @@ class _Command:
         self._values = [Word(word, positions) for word in words[2:]]
         self._removed: set[bytes] = set()
 
-    def encoded(self, columns: Sequence[Column]) -> Iterator[tuple[bytes, bytes]]:
+    def encoded(self, columns: Sequence[_Column]) -> Iterator[tuple[bytes, bytes]]:
         form, parts = b"", list[Iterable[Any]]()
         for made in (value.of(columns) for value in self._values):
             if isinstance(made, bytes):
@@ -96,7 +96,7 @@ class Word:
         self._form = b"%b".join(piece.replace("%", "%%").encode() for piece in pieces[::3])
         self._used = [(positions[name], storer(how)) for name, how in zip(pieces[1::3], pieces[2::3], strict=True)]
 
-    def of(self, columns: Sequence[Column]) -> bytes | Column:
+    def of(self, columns: Sequence[_Column]) -> bytes | _Column:
         """The word of each row; only one if all have the same."""
         used = [(columns[at], store) for at, store in self._used]
         if all(column[0] == column[-1] and column.count(column[0]) == len(column) for column, _ in used):

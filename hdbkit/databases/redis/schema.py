@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hdbkit.config import Target
 from hdbkit.contracts import BuildLog, PartLoad, Schema, SessionOptions, StatementLoad, Workload
-from hdbkit.databases._base.database import options_of, product_named
+from hdbkit.databases._base.database import product_named, validated_options
 from hdbkit.databases._base.sql_schema import reported
 from hdbkit.databases.redis.cluster import RedisClusterSession
 from hdbkit.databases.redis.session import RedisSession
@@ -31,7 +31,7 @@ class RedisSchema(Schema):
     session: RedisSession | RedisClusterSession
 
     def __init__(self, engine: Redis, target: Target, workload: Workload) -> None:
-        options_of(engine, workload.spec.storage)
+        validated_options(engine, workload.spec.storage)
         scope = workload.scope(engine.dialects)
         self._workload, self.target = workload, target
         if missing := [table for table in workload.tables if f"load_{table}" not in scope.statements]:

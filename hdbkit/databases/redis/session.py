@@ -8,7 +8,7 @@ steps of a client's transactions are commands (``_redis_steps``).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
 from socket import MSG_DONTWAIT, socket
@@ -17,14 +17,17 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 from redis.exceptions import RedisError, ResponseError
 
-from hdbkit.awaiting import ANSWER_S, awaited
+from hdbkit.awaiting import ANSWER_LIMIT_S, awaited
 from hdbkit.contracts import PENDING, Arguments, Row, Scope, Table
 from hdbkit.contracts.operations import answer_limit_s
 from hdbkit.databases._base.asking import AskingSession
-from hdbkit.databases.redis.load import Convert, Loader, Word, bulk, encoded, packed, readers
-from hdbkit.databases.redis.settings import answer
+from hdbkit.databases.redis.commands import CommandStep
+from hdbkit.databases.redis.load import Convert, Loader, bulk, encoded, packed, readers
+from hdbkit.databases.redis.replies import Failure, read_reply
+from hdbkit.databases.redis.settings import settings_answer
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
-from hdbkit.sql import Statement, in_scope
+from hdbkit.sql import in_scope
+from hdbkit.statement import Statement
 
 CALL = "call_"
 """The beginning of the operations that call a function of the server."""
@@ -40,7 +43,7 @@ _CLASSES = {
 _BUFFER = 1 << 16
 _MULTI, _EXEC, _UNWATCH = packed(b"MULTI"), packed(b"EXEC"), packed(b"UNWATCH")
 
-Bound = tuple[bytes, tuple[Convert, ...]]
+BoundScript = tuple[bytes, tuple[Convert, ...]]
 """The command in the server's protocol, and what converts the columns of its result."""
 Raw = tuple[bytes, tuple[Convert, ...]]
 """The rows as JSON, and what converts their columns."""
@@ -60,7 +63,7 @@ class RedisSession(AskingSession):
         self.library = f"{scope.schema}_{database}"
         """The name of the schema's functions: functions are the same in all databases of a server."""
         self._heads: dict[str, tuple[bytes, int, tuple[Convert, ...]]] = {}
-        self._steps: dict[str, Step] = {}
+        self._steps: dict[str, CommandStep] = {}
         self._stream = cast(BinaryIO, self._socket.makefile("rb"))
         self._watches = False
         self._sent = 0
@@ -86,7 +89,7 @@ class RedisSession(AskingSession):
 
     def command(self, *words: str | bytes | int) -> Any:
         """The reply to a command that needs no work. Raises ``TransactionError``."""
-        return self._replied(f"command {words[0]!s}", ANSWER_S, *words)
+        return self._replied(f"command {words[0]!s}", ANSWER_LIMIT_S, *words)
 
     def _replied(self, what: str, limit_s: float | None, *words: str | bytes | int) -> Any:
         with awaited(self, what, limit_s):
@@ -104,7 +107,7 @@ class RedisSession(AskingSession):
         """The rows of a script, or of what only a command of the server knows."""
         if operation == "list_routines":
             return [(name,) for name in self.functions()]
-        about_settings = answer(self.command, operation, arguments)
+        about_settings = settings_answer(self.command, operation, arguments)
         if about_settings is not None:
             return about_settings
         statement = self.find(operation)
@@ -167,13 +170,13 @@ class RedisSession(AskingSession):
             head = b"*%d\r\n%b" % (len(words) + len(statement.parameters), b"".join(map(bulk, words)))
             self._heads[name] = head, len(statement.parameters), readers(statement.returns)
 
-    def bind(self, operation: str, arguments: Arguments) -> Bound:
+    def bind(self, operation: str, arguments: Arguments) -> BoundScript:
         """The command's bytes."""
         head, count, converts = self._heads[operation]
         assert len(arguments) == count, f"{operation} has {count} parameters"
         return b"".join([head, *(bulk(encoded(value)) for value in arguments)]), converts
 
-    def perform(self, bound: Bound) -> Raw:
+    def perform(self, bound: BoundScript) -> Raw:
         """Perform one whole function: nothing else runs in the server meanwhile."""
         text, converts = bound
         try:
@@ -201,7 +204,7 @@ class RedisSession(AskingSession):
         """What sends a function; none if the connection is encrypted, as a part of its data may be in the driver."""
         return self._send_one if perform == self.perform and not isinstance(self._socket, SSLSocket) else None
 
-    def _send_one(self, bound: Bound) -> None:
+    def _send_one(self, bound: BoundScript) -> None:
         text, self._converts = bound
         self._reply = b""
         try:
@@ -266,9 +269,9 @@ class RedisSession(AskingSession):
             with suppress(TransactionError):
                 self._exchanged(_UNWATCH, 1)
 
-    def _step(self, name: str) -> Step:
+    def _step(self, name: str) -> CommandStep:
         if name not in self._steps:
-            self._steps[name] = Step(self.find(name), self.prefix)
+            self._steps[name] = CommandStep(self.find(name), self.prefix)
         return self._steps[name]
 
     def _exchanged(self, text: bytes, commands: int) -> list[Any]:
@@ -357,93 +360,3 @@ def _whole(reply: bytes) -> bool:
     """Whether a reply of one text is complete."""
     start = reply.index(b"\n") + 1
     return len(reply) >= start + int(reply[1 : start - 2]) + 2 or reply.startswith(b"$-1")
-
-
-WATCH = "WATCH"
-_PACKED = "|"
-
-
-class Failure(str):
-    """The text of an error among replies."""
-
-
-class Step:
-    """A statement of commands, whose keys begin with ``prefix``.
-
-    A statement has a command in each line. Its words are those of a bulk load, with ``$name`` for a parameter. The
-    values in the replies, without those of WATCH, are cut into rows of the columns that the statement returns.
-    """
-
-    def __init__(self, statement: Statement, prefix: str) -> None:
-        positions = {name: position for position, name in enumerate(statement.parameters)}
-        self._pieces: list[bytes | Word] = []
-        commands = [line.split() for line in statement.text.splitlines()]
-        for name, *words in commands:
-            if words:
-                words[0] = prefix + words[0]
-            self._add(b"*%d\r\n%b" % (1 + len(words), bulk(name.encode())))
-            for word in words:
-                made = Word(word, positions)
-                self._add(bulk(made.filled(())) if made.is_constant else made)
-        self.commands = len(commands)
-        self.watches = any(name == WATCH for name, *_ in commands)
-        self._answering = [number for number, (name, *_) in enumerate(commands) if name != WATCH]
-        columns = [column.split(_PACKED) for column in statement.returns]
-        self._columns = [(len(names) - 1, readers(tuple(names))) for names in columns]
-
-    def _add(self, piece: bytes | Word) -> None:
-        """Constant words that follow each other are one piece."""
-        if self._pieces and isinstance(piece, bytes) and isinstance(last := self._pieces[-1], bytes):
-            self._pieces[-1] = last + piece
-        else:
-            self._pieces.append(piece)
-
-    def encoded(self, arguments: Arguments) -> bytes:
-        """The commands in the protocol."""
-        values = [encoded(value) for value in arguments]
-        return b"".join(one if isinstance(one, bytes) else bulk(one.filled(values)) for one in self._pieces)
-
-    def rows(self, replies: list[Any]) -> list[Row]:
-        """The rows in the replies to the commands; a row of nulls alone is none."""
-        values = [*_values([replies[number] for number in self._answering])]
-        width = len(self._columns)
-        cut = [values[low : low + width] for low in range(0, len(values), width or 1)]
-        return [self._row(row) for row in cut if any(value is not None for value in row)]
-
-    def _row(self, values: list[str | None]) -> Row:
-        found: list[Any] = []
-        for value, (splits, converts) in zip(values, self._columns, strict=True):
-            if splits and value is not None:
-                found += [read(one) for read, one in zip(converts, value.split(_PACKED, splits), strict=True)]
-            else:
-                found += [read(value) for read in converts]
-        return tuple(found)
-
-
-def _values(replies: list[Any]) -> Iterator[Any]:
-    for reply in replies:
-        if isinstance(reply, list):
-            yield from _values(reply)
-        else:
-            yield reply
-
-
-def read_reply(stream: BinaryIO) -> Any:
-    """One reply: a text, None, a list of replies, or a :class:`Failure`. Raises ``EOFError`` at the end."""
-    line = stream.readline()
-    if not line.endswith(b"\n"):
-        raise EOFError
-    kind, rest = line[:1], line[1:-2]
-    if kind == b"$":
-        return None if rest == b"-1" else _text(stream, int(rest))
-    if kind == b"*":
-        count = int(rest)
-        return None if count < 0 else [read_reply(stream) for _ in range(count)]
-    return Failure(rest.decode(errors="replace")) if kind == b"-" else rest.decode()
-
-
-def _text(stream: BinaryIO, size: int) -> str:
-    text = stream.read(size + 2)
-    if len(text) < size + 2:
-        raise EOFError
-    return text[:-2].decode()

@@ -37,7 +37,7 @@ _AT_START: Final = frozenset(
 )
 """Settings that the server reads only when it starts."""
 _ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
-PROTECTED: Final[Mapping[str, str]] = MappingProxyType(
+REDIS_PROTECTED: Final[Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(("port", "bind", "unixsocket", "tls-port", "requirepass", "aclfile", "replicaof"), _ADDRESS),
         **dict.fromkeys(("dir", "dbfilename", "appendfilename", "appenddirname", "logfile", "pidfile"), _FILES),
@@ -46,7 +46,7 @@ PROTECTED: Final[Mapping[str, str]] = MappingProxyType(
         "loglevel": "hdbkit reads in the log when the server is ready",
     }
 )
-ACCESS: Final[tuple[str, ...]] = (
+REDIS_ACCESS: Final[tuple[str, ...]] = (
     # who reaches the server, and how
     *("port", "bind*", "unixsocket*", "tls_*", "protected_mode", "cluster_*", "socket_mark_id"),
     *("supervised", "daemonize", "sentinel*"),
@@ -57,7 +57,7 @@ ACCESS: Final[tuple[str, ...]] = (
     # what is written down of the commands of others
     *("hide_user_data_from_log", "syslog_*", "logfile", "loglevel", "crash_*", "slowlog_*"),
 )
-PLAIN_TEXTS: Final = frozenset(
+REDIS_PLAIN_TEXTS: Final = frozenset(
     {"save", "client-output-buffer-limit", "oom-score-adj-values", "latency-tracking-info-percentiles"}
 )
 _WORDS: Final = {"on": "yes", "off": "no"}
@@ -80,11 +80,11 @@ def timeouts(known: Mapping[str, str]) -> list[Timeout]:
     return [Timeout(IDLE_SESSIONS, idle_s, "the server (timeout)")] if idle_s else []
 
 
-Command = Callable[..., Any]
+_Command = Callable[..., Any]
 """Sends a command and returns the reply."""
 
 
-def answer(command: Command, operation: str, arguments: Mapping[str, Any]) -> list[Row] | None:
+def settings_answer(command: _Command, operation: str, arguments: Mapping[str, Any]) -> list[Row] | None:
     """The result of an operation on settings; None for other operations."""
     if operation not in ANSWERS:
         return None
@@ -92,16 +92,16 @@ def answer(command: Command, operation: str, arguments: Mapping[str, Any]) -> li
     return known(command, arguments) if known else []
 
 
-def _listed(command: Command, _: Mapping[str, Any]) -> list[Row]:
+def _listed(command: _Command, _: Mapping[str, Any]) -> list[Row]:
     """The server states no types, so they are those of the values."""
     return [_row(name, value) for name, value in values(command).items()]
 
 
-def _running(command: Command, _: Mapping[str, Any]) -> list[Row]:
+def _running(command: _Command, _: Mapping[str, Any]) -> list[Row]:
     return [(name, value, False) for name, value in values(command).items()]
 
 
-def _set(command: Command, arguments: Mapping[str, Any]) -> list[Row]:
+def _set(command: _Command, arguments: Mapping[str, Any]) -> list[Row]:
     value = str(arguments["value"])
     command("CONFIG", "SET", arguments["name"], _WORDS.get(value, value))
     if arguments["name"] == _LOG:
@@ -109,22 +109,22 @@ def _set(command: Command, arguments: Mapping[str, Any]) -> list[Row]:
     return []
 
 
-def _refuse(_: Command, arguments: Mapping[str, Any]) -> list[Row]:
+def _refuse(_: _Command, arguments: Mapping[str, Any]) -> list[Row]:
     raise TransactionError(ErrorClass.OTHER, "ERR", f"{arguments['name']} has one value for all sessions")
 
 
-def _times(command: Command, _: Mapping[str, Any]) -> list[Row]:
+def _times(command: _Command, _: Mapping[str, Any]) -> list[Row]:
     """The time, since changes take effect at once, and a number that each start of the server changes."""
     seconds, microseconds = command("TIME")
     return [(int(seconds) * 1_000_000 + int(microseconds), int(_info(command, "server")["run_id"], 16))]
 
 
-def _identity(command: Command, _: Mapping[str, Any]) -> list[Row]:
+def _identity(command: _Command, _: Mapping[str, Any]) -> list[Row]:
     (_, port), (_, folder) = command("CONFIG", "GET", "port"), command("CONFIG", "GET", "dir")
     return [(f"{port.decode()}/{hashlib.sha256(folder).hexdigest()[:16]}",)]
 
 
-def _checkpoint(command: Command, _: Mapping[str, Any]) -> list[Row]:
+def _checkpoint(command: _Command, _: Mapping[str, Any]) -> list[Row]:
     """Let the server write its log anew, so that it does not during a run, and wait until it has."""
     if _info(command, "persistence")["aof_enabled"] == "1":
         command("BGREWRITEAOF")
@@ -132,7 +132,7 @@ def _checkpoint(command: Command, _: Mapping[str, Any]) -> list[Row]:
     return []
 
 
-_ANSWERS: Final[Mapping[str, Callable[[Command, Mapping[str, Any]], list[Row]]]] = {
+_ANSWERS: Final[Mapping[str, Callable[[_Command, Mapping[str, Any]], list[Row]]]] = {
     "control_settings": _listed,
     "running_settings": _running,
     "set_setting": _set,
@@ -145,7 +145,7 @@ _ANSWERS: Final[Mapping[str, Callable[[Command, Mapping[str, Any]], list[Row]]]]
 """What is answered; the others do nothing, and have no row."""
 
 
-def values(command: Command) -> dict[str, str]:
+def values(command: _Command) -> dict[str, str]:
     """Every setting but passwords."""
     found = command("CONFIG", "GET", "*")
     pairs = zip(found[::2], found[1::2], strict=True)
@@ -166,12 +166,12 @@ def _row(name: str, value: str) -> Row:
     return (name, value, None, None, apply_by, None, None, _CHOICES.get(name), kind, "", value, None, False)
 
 
-def _info(command: Command, section: str) -> dict[str, str]:
+def _info(command: _Command, section: str) -> dict[str, str]:
     lines = command("INFO", section).decode().splitlines()
     return dict(line.split(":", 1) for line in lines if ":" in line)
 
 
-def _wait_for_log(command: Command) -> None:
+def _wait_for_log(command: _Command) -> None:
     """Wait until the log is complete: the server may be writing it anew, or for the first time."""
     end = time.monotonic() + _REWRITE_PATIENCE_S
     while time.monotonic() < end:

@@ -21,7 +21,8 @@ from hdbkit.config import Target
 from hdbkit.contracts import Capability, SessionOptions
 from hdbkit.contracts import Schema as Schema
 from hdbkit.contracts import Workload as Workload
-from hdbkit.databases._base.dbapi import DbapiSession, FileDatabase
+from hdbkit.databases._base.dbapi_session import DbapiSession
+from hdbkit.databases._base.file_database import FileDatabase
 from hdbkit.databases._base.file_lock import FileSchema
 from hdbkit.errors import CannotConnect, ErrorClass
 from hdbkit.sql import ANSI, SERVER_STATEMENTS, find

@@ -7,29 +7,27 @@ versions for its readers. Transactions are begun and ended by statements, since 
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import closing, suppress
-from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 from hdbkit.config import Isolation, Target
-from hdbkit.contracts import Capability, Row, SchemaOptions, Scope, Session, SessionOptions, Table
+from hdbkit.contracts import Capability, SchemaOptions, Session, SessionOptions
 from hdbkit.databases._base.access import CONNECT_TIMEOUT, LOOPBACK, connect_timeout_s, password_of
-from hdbkit.databases._base.dbapi import Bound, DbapiSession, ExploredDatabase, class_of, fields_of
-from hdbkit.databases._base.dbapi_statements import Compiled, Piece, ProcedureAnswer, piece, plain_rows, with_literals
+from hdbkit.databases._base.dbapi import class_of
+from hdbkit.databases._base.dbapi_session import DbapiSession
+from hdbkit.databases._base.explored import ExploredDatabase
 from hdbkit.databases._pyodbc import DRIVER, error_parts, module
 from hdbkit.databases.sqlserver.connect import (
     ENCRYPT,
     OF_SESSION,
-    PORT,
     REPEATABLE_READ,
     SNAPSHOT,
+    SQLSERVER_PORT,
+    SQLSERVER_VALUES,
     TRUST,
-    VALUES,
     chosen_driver,
     connection_string,
     installed_drivers,
@@ -37,20 +35,18 @@ from hdbkit.databases.sqlserver.connect import (
     refusal,
 )
 from hdbkit.databases.sqlserver.schema import SqlServerSchema, SqlServerSchemaOptions
-from hdbkit.errors import ErrorClass, InputError, RolledBackByDesign, TransactionError
+from hdbkit.databases.sqlserver.session import SqlServerSession
+from hdbkit.errors import ErrorClass, InputError, TransactionError
 from hdbkit.readings import Encryption, Timeout
-from hdbkit.sql import ANSI, SERVER_STATEMENTS, Statement, find, fragments, lexer_of
+from hdbkit.sql import ANSI
 
-KIND: Final = "sqlserver"
-_ENDS: Final = ("begin", "commit", "roll_back")
-_LINE: Final = "line"
-"""The first column of a result that has a row for each element of arrays."""
+_KIND: Final = "sqlserver"
 _LEVELS: Final[Mapping[Isolation, str]] = {
     Isolation.READ_COMMITTED: "READ COMMITTED",
     Isolation.REPEATABLE_READ: "REPEATABLE READ",
     Isolation.SERIALIZABLE: "SERIALIZABLE",
 }
-ERRORS: Final[Mapping[int, ErrorClass]] = {
+SQLSERVER_ERRORS: Final[Mapping[int, ErrorClass]] = {
     **dict.fromkeys((515, 547, 2601, 2627), ErrorClass.CONSTRAINT),
     1205: ErrorClass.DEADLOCK,
     1222: ErrorClass.LOCK_TIMEOUT,
@@ -76,15 +72,8 @@ _ACCESS: Final[tuple[str, ...]] = (
     *("in_doubt *", "suppress recovery *"),
 )
 """What guards, opens or records access, or executes programs."""
-_EXPLAINS: Final = re.compile(r"SET \w*SHOWPLAN_\w+ ON")
-"""What has the server only explain the commands after it."""
-_QUERY: Final = re.compile(r"(SELECT|WITH)\b")
 _LOST_STATE: Final = "IMC06"
 """Microsoft's driver: the connection is broken and cannot be recovered."""
-_ELEMENT: Final = 10
-"""The number of characters of an element of an array."""
-_BY_DESIGN: Final = 50001
-"""The error with which a natively compiled procedure rolls back by design."""
 _NO_LOCK: Final = "sp_getapplock: "
 _APPLICATION_LOCK: Final = {"-1": ErrorClass.LOCK_TIMEOUT, "-3": ErrorClass.DEADLOCK}
 """What sp_getapplock returns instead of an error; routines raise it with this number."""
@@ -97,11 +86,11 @@ _TEXTS: Final[Mapping[str, ErrorClass]] = {
     "[FreeTDS][SQL Server]Unknown error (0)": ErrorClass.CONNECTION_LOST,
 }
 """Parts of the texts of errors without a number of their own: Babelfish has 33557097, and FreeTDS 0, for many."""
-MICROSOFT, BABELFISH = f"{KIND}_microsoft", f"{KIND}_babelfish"
+MICROSOFT, BABELFISH = f"{_KIND}_microsoft", f"{_KIND}_babelfish"
 """The folders of what only SQL Server has, and of what Babelfish has in another form."""
 
 
-class Found(NamedTuple):
+class _Found(NamedTuple):
     """What the probe of a server found."""
 
     dialect: str
@@ -110,119 +99,18 @@ class Found(NamedTuple):
     """What the product and the database have besides what every server has."""
 
 
-class SqlServerSession(DbapiSession):
-    """A connection, which commits each statement outside of a transaction."""
-
-    autocommits = True
-    returns_changed = True
-    rows_per_call = 5000
-    statement_timeout_s = 0
-    engine: SqlServer
-
-    def __init__(self, connection: Any, engine: SqlServer, scope: Scope) -> None:
-        super().__init__(connection, engine, scope)
-        texts = (find(engine.dialects, SERVER_STATEMENTS, f"{name}_transaction").text for name in _ENDS)
-        self._begin_text, self._commit_text, self._rollback_text = texts
-        self._hint = ""
-
-    def client_path(self) -> str:
-        """Driver and ODBC driver."""
-        return f"{self.engine.driver}, {self.engine.odbc_driver}"
-
-    def encoded(self, value: Any) -> Any:
-        """An array as JSON text, whose elements have equal widths: natively compiled procedures have no parser."""
-        return f"[{','.join(f'{one:>{_ELEMENT}}' for one in value)}]" if isinstance(value, tuple) else value
-
-    def rows(self, raw: Any) -> list[Row]:
-        return plain_rows(raw)
-
-    def limit_workers(self, degree: int) -> None:
-        """Give each query a degree of parallelism; the language has none for a session."""
-        form = find(self.engine.dialects, SERVER_STATEMENTS, "parallel_hint")
-        self._hint = form.filled({"degree": degree}).text
-
-    def _compiled(self, statement: Statement) -> Compiled:
-        found = super()._compiled(statement)
-        if not self._hint:
-            return found
-        pieces = (
-            one._replace(text=f"{one.text}\n{self._hint}") if _QUERY.match(one.text) else one for one in found.pieces
-        )
-        return replace(found, pieces=tuple(pieces))
-
-    def _run(self, statement: Compiled, arguments: Mapping[str, Any]) -> Any:
-        """Commands that are only explained have their values in their texts, since only batches are explained."""
-        if any(_EXPLAINS.match(one.text) for one in statement.pieces):
-            calls = statement.calls([self.encoded(arguments[name]) for name in statement.parameters])
-            pieces = tuple(
-                Piece(with_literals(text, values, lexer_of(self.engine.dialects)), (), False)
-                for text, values in calls
-            )
-            statement = replace(statement, parameters=(), pieces=pieces)
-        return super()._run(statement, arguments)
-
-    def _sent(self, bound: Bound) -> Any:
-        """Send the commands of a call; return the rows of the last result, or the answer of a procedure."""
-        cursor, results = bound.cursor, []
-        for text, values in bound.calls:
-            cursor.execute(text, values)
-            while True:
-                if cursor.description is not None:
-                    results.append((cursor.description[0][0] == _LINE, len(cursor.description), cursor.fetchall()))
-                if not cursor.nextset():
-                    break
-        if not results:
-            return []
-        has_lines, _, rows = results[-1]
-        if not has_lines:
-            return rows
-        return [ProcedureAnswer(tuple(results))] if all(one[0] or one[2] for one in results) else []
-
-    def _insert_each(self, table: Table, head: str, one: Piece, cursor: Any, rows: Sequence[bytes]) -> None:
-        """In one command, as a JSON text: drivers send many parameters slowly, or ask the server for their types."""
-        text = self._load_text(table.name, tuple(table.columns))
-        cursor.execute(text, json.dumps(list(fields_of(rows)), ensure_ascii=False))
-        while cursor.nextset():  # an error may follow the first result
-            pass
-
-    def _load_text(self, table: str, columns: tuple[str, ...]) -> str:
-        dialects = self.engine.dialects
-        form, known = find(dialects, SERVER_STATEMENTS, "load_rows"), fragments(dialects)
-        value, field = known["loaded_value"], known["loaded_field"]
-        text = form.partly_filled({"table": table, "columns": columns}).text
-        text = text.replace("{values}", ", ".join(map(value.filled, columns)))
-        text = text.replace("{fields}", ", ".join(field.filled(f"{one}, {at}") for at, one in enumerate(columns)))
-        return piece(replace(form, text=text), self.engine.paramstyle).text
-
-    def _raise_error(self, error: Exception) -> NoReturn:
-        _, number, text = error_parts(error)
-        if number == _BY_DESIGN:
-            self._undo()
-            raise RolledBackByDesign(text) from None
-        super()._raise_error(error)
-
-    def _begin(self) -> None:
-        self.connection.execute(self._begin_text)
-
-    def _commit(self) -> None:
-        self.connection.execute(self._commit_text)
-
-    def _rollback(self) -> None:
-        self.connection.execute(self._rollback_text)
-
-
 class SqlServer(ExploredDatabase):
     """Contract: :class:`hdbkit.contracts.Database`. Without a target it is SQL Server in general."""
 
-    kind = KIND
+    kind = _KIND
     also_named: Mapping[str, Mapping[str, str]] = MappingProxyType({"mssql": {}})
     title = "SQL Server"
     publishing = "its licence may forbid publishing results without the vendor's consent"
-    extra = KIND
+    extra = _KIND
     driver = "pyodbc"
-    default_port: int | None = PORT
-    options = (DRIVER, *VALUES, *OF_SESSION, CONNECT_TIMEOUT)
-    option_values: Mapping[str, Collection[str]] = MappingProxyType({**VALUES, **OF_SESSION})
+    default_port: int | None = SQLSERVER_PORT
+    options = (DRIVER, *SQLSERVER_VALUES, *OF_SESSION, CONNECT_TIMEOUT)
+    option_values: Mapping[str, Collection[str]] = MappingProxyType({**SQLSERVER_VALUES, **OF_SESSION})
     schema_options: type[SchemaOptions] = SqlServerSchemaOptions
     protected_settings: Mapping[str, str] = _PROTECTED
     access_settings: tuple[str, ...] = _ACCESS
@@ -231,7 +119,7 @@ class SqlServer(ExploredDatabase):
     schema_type = SqlServerSchema
 
     @cached_property
-    def found(self) -> Found:
+    def found(self) -> _Found:
         """What the target's server is. Raises the errors of ``connect``."""
         assert self._target is not None, "the engine of no target"
         with closing(_Unprobed(self._target).connect(self._target)) as session:
@@ -242,7 +130,7 @@ class SqlServer(ExploredDatabase):
             Capability.ADMIN: not version,  # Babelfish changes quotation marks in the names of logins
             Capability.SETTINGS: not version,
         }
-        return Found(BABELFISH if version else MICROSOFT, frozenset(one for one, has in capabilities.items() if has))
+        return _Found(BABELFISH if version else MICROSOFT, frozenset(one for one, has in capabilities.items() if has))
 
     @cached_property
     def odbc_driver(self) -> str:
@@ -253,7 +141,7 @@ class SqlServer(ExploredDatabase):
     @property
     def dialects(self) -> tuple[str, ...]:  # type: ignore[override]
         """The folders of statements, with those of the product that answers."""
-        return (ANSI, KIND, self.found.dialect if self._target else MICROSOFT)
+        return (ANSI, _KIND, self.found.dialect if self._target else MICROSOFT)
 
     @property
     def capabilities(self) -> frozenset[Capability]:  # type: ignore[override]
@@ -324,7 +212,7 @@ class SqlServer(ExploredDatabase):
     def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
         """By the server's number of the error, else by the product's text, else by the SQLSTATE."""
         state, number, text = error_parts(error)
-        known = ERRORS.get(number) or self._by_text(text)
+        known = SQLSERVER_ERRORS.get(number) or self._by_text(text)
         if state == _LOST_STATE:
             known = ErrorClass.CONNECTION_LOST
         return known or class_of(state), str(number or state), text
@@ -407,11 +295,11 @@ def _level(target: Target, isolation: Isolation) -> str:
 class _Unprobed(SqlServer):
     """The engine of a server about whose product nothing is known yet."""
 
-    found = Found(MICROSOFT, frozenset())
+    found = _Found(MICROSOFT, frozenset())
 
 
 def _pyodbc() -> Any:
-    return module(SqlServer.title, KIND)
+    return module(SqlServer.title, _KIND)
 
 
 DATABASE = SqlServer()

@@ -12,18 +12,23 @@ from typing import Any, Final
 
 from hdbkit.config import Target
 from hdbkit.databases._base.access import unreachable
-from hdbkit.databases._pyodbc import DRIVER, error_parts, quoted
+from hdbkit.databases._pyodbc import DRIVER, error_parts, in_braces
 from hdbkit.errors import CannotConnect, InputError, Rejected
 
-PORT: Final = 1433
+SQLSERVER_PORT: Final = 1433
 PREFERRED: Final = ("ODBC Driver 18 for SQL Server", "ODBC Driver 17 for SQL Server", "FreeTDS")
 """ODBC drivers by the names under which they are installed, the first choice first."""
-ENCRYPT, TRUST, AUTHENTICATION, INTENT = "encrypt", "trust_server_certificate", "authentication", "application_intent"
-VALUES: Final[Mapping[str, tuple[str, ...]]] = {
+ENCRYPT, TRUST, _AUTHENTICATION, INTENT = (
+    "encrypt",
+    "trust_server_certificate",
+    "authentication",
+    "application_intent",
+)
+SQLSERVER_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     ENCRYPT: ("yes", "no", "strict"),
     TRUST: ("yes", "no"),
     INTENT: ("ReadWrite", "ReadOnly"),
-    AUTHENTICATION: (
+    _AUTHENTICATION: (
         "SqlPassword",
         "ActiveDirectoryPassword",
         "ActiveDirectoryIntegrated",
@@ -40,7 +45,7 @@ OF_SESSION: Final[Mapping[str, tuple[str, ...]]] = {REPEATABLE_READ: ("locks", S
 _ATTRIBUTES: Final = {
     ENCRYPT: "Encrypt",
     TRUST: "TrustServerCertificate",
-    AUTHENTICATION: "Authentication",
+    _AUTHENTICATION: "Authentication",
     INTENT: "ApplicationIntent",
 }
 _OF_FREETDS: Final = {
@@ -48,7 +53,7 @@ _OF_FREETDS: Final = {
     (ENCRYPT, "no"): ("Encryption", "off"),
     (INTENT, "ReadOnly"): ("ApplicationIntent", "ReadOnly"),
     (INTENT, "ReadWrite"): ("ApplicationIntent", "ReadWrite"),
-    (AUTHENTICATION, "SqlPassword"): ("", ""),
+    (_AUTHENTICATION, "SqlPassword"): ("", ""),
 }
 """What FreeTDS has of the options; the rest it cannot do."""
 _NETWORK: Final = "check host and port, that the server runs, and that it accepts TCP/IP"
@@ -106,8 +111,8 @@ def is_freetds(driver: str) -> bool:
 
 def connection_string(target: Target, driver: str, secret: str | None, application: str) -> str:
     """The attributes of a connection. Raises ``InputError`` for what the driver cannot do."""
-    host, port = target.host or "localhost", target.port or PORT
-    given = {name: value for name, value in target.options.items() if name in VALUES}
+    host, port = target.host or "localhost", target.port or SQLSERVER_PORT
+    given = {name: value for name, value in target.options.items() if name in SQLSERVER_VALUES}
     account = {"UID": target.user, "PWD": secret, "DATABASE": target.database, "APP": application}
     if is_freetds(driver):
         own = {"SERVER": host, "PORT": str(port), "TDS_Version": "7.4", "ClientCharset": "UTF-8"}
@@ -116,14 +121,14 @@ def connection_string(target: Target, driver: str, secret: str | None, applicati
             if value and _UNQUOTED & {*value}:
                 what = "a password" if name == "PWD" else f"the {name} '{value}'"
                 raise InputError(f"FreeTDS cannot take {what} with one of ; {{ }}; use Microsoft's driver")
-        attributes = {DRIVER: quoted(DRIVER, driver), **found}
+        attributes = {DRIVER: in_braces(DRIVER, driver), **found}
     else:
         own = {"SERVER": f"tcp:{host},{port}"}
         chosen = {_ATTRIBUTES[name]: value for name, value in given.items()}
         texts = {**own, **chosen, **account}
         attributes = {
-            DRIVER: quoted(DRIVER, driver),
-            **{name: value if name == "SERVER" else quoted(name, value) for name, value in texts.items() if value},
+            DRIVER: in_braces(DRIVER, driver),
+            **{name: value if name == "SERVER" else in_braces(name, value) for name, value in texts.items() if value},
         }
     return ";".join(f"{name}={value}" for name, value in attributes.items() if value)
 
@@ -153,7 +158,7 @@ def refusal(target: Target, driver: str, secret: str | None, error: Exception) -
     for sign, (reason, advice) in _BY_TEXT.items():
         if sign in text:
             return CannotConnect(target.url, f"{reason} ({_without(secret, text)})", advice)
-    return unreachable(target, PORT, _NETWORK) or CannotConnect(
+    return unreachable(target, SQLSERVER_PORT, _NETWORK) or CannotConnect(
         target.url, _without(secret, text), f"check the options of the target and the ODBC driver {driver}"
     )
 

@@ -15,7 +15,7 @@ from pydantic import Field
 from hdbkit.contracts import SchemaOptions, Scope
 from hdbkit.databases._base.sql_schema import SqlSchema
 from hdbkit.errors import BuildFailed, InputError, TransactionError
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 
 MEMORY, PARTITIONS = "sqlserver/memory", "sqlserver/partitions"
 """The dialects of what the schema options memory_optimized and partitions replace."""

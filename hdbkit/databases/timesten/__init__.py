@@ -16,24 +16,25 @@ from pydantic import Field
 
 from hdbkit.config import Isolation, Load, Target
 from hdbkit.contracts import Capability, PartLoad, Row, SchemaOptions, Scope, Session, SessionOptions, StatementLoad
-from hdbkit.databases._base.dbapi import DbapiSession
+from hdbkit.databases._base.dbapi_session import DbapiSession
 from hdbkit.databases._base.sql_schema import SqlSchema
 from hdbkit.databases._oracledb.connect import THICK, OracledbDatabase, driver
-from hdbkit.databases._oracledb.session import BY_DESIGN, PLSQL, OracleSession
+from hdbkit.databases._oracledb.session import ORACLE_BY_DESIGN, PLSQL, OracleSession
 from hdbkit.databases.timesten.connect import (
-    CLIENT,
+    CLIENT_ATTRIBUTES,
     CONNECTION,
-    DIRECT,
-    KIND,
-    OPTIONS,
     STATS,
-    VALUES,
+    TIMESTEN,
+    TIMESTEN_DIRECT,
+    TIMESTEN_OPTIONS,
+    TIMESTEN_VALUES,
     connected,
-    described,
+    described_error,
 )
 from hdbkit.errors import ErrorClass, InputError, RolledBackByDesign
 from hdbkit.readings import HostNeeds
-from hdbkit.sql import ANSI, IDENTIFIER
+from hdbkit.sql import ANSI
+from hdbkit.statement import IDENTIFIER
 
 _GROUP: Final = "create_cache_group_"
 _CACHED_TABLE: Final = re.compile(r"^(\w+) \($", re.MULTILINE)
@@ -90,9 +91,9 @@ class TimesTenSession(OracleSession):
     ask = query
 
     def _raise_error(self, error: Exception) -> Any:
-        if BY_DESIGN in str(error):
+        if ORACLE_BY_DESIGN in str(error):
             self._undo()
-            raise RolledBackByDesign(described(error)[2]) from None
+            raise RolledBackByDesign(described_error(error)[2]) from None
         super()._raise_error(error)
 
 
@@ -106,7 +107,7 @@ class TimesTenSchema(SqlSchema):
             return super()._scope_of(dialects)
         forms = (kind, f"dynamic_{kind}") if self._options["dynamic_cache"] else (kind,)
         variants = ("cache", *(("cache_full",) if part == _FULL else ()), *forms)
-        scope = self._workload.scope((*dialects, *(f"{KIND}/{one}" for one in variants)))
+        scope = self._workload.scope((*dialects, *(f"{TIMESTEN}/{one}" for one in variants)))
         refresh = {"cache_refresh_s": self._options["cache_refresh_s"]}
         filled = {name: one.partly_filled(refresh) for name, one in scope.statements.items()}
         scope = replace(scope, statements=filled)
@@ -191,11 +192,11 @@ class TimesTenSchema(SqlSchema):
 class TimesTen(OracledbDatabase):
     """Contract: :class:`hdbkit.contracts.Database`."""
 
-    kind = KIND
+    kind = TIMESTEN
     title = "TimesTen"
     publishing = "its licence may forbid publishing results without the vendor's consent"
-    extra = KIND
-    dialects: tuple[str, ...] = (ANSI, PLSQL, KIND)
+    extra = TIMESTEN
+    dialects: tuple[str, ...] = (ANSI, PLSQL, TIMESTEN)
     capabilities = frozenset(
         {
             Capability.SQL,
@@ -219,15 +220,15 @@ class TimesTen(OracledbDatabase):
     )
     schema_options: type[SchemaOptions] = TimesTenSchemaOptions
     preload: tuple[str, ...] = ("oracledb", "hdbkit.databases.timesten")
-    options = OPTIONS
-    option_values = VALUES
+    options = TIMESTEN_OPTIONS
+    option_values = TIMESTEN_VALUES
     daemon = "timestend"
     session_type = TimesTenSession
     schema_type = TimesTenSchema
 
     def driver_version(self) -> str:
         """The driver, and the client library once a connection has loaded it."""
-        module = driver(KIND)
+        module = driver(TIMESTEN)
         loaded = not module.is_thin_mode()
         version = ".".join(map(str, module.clientversion())) if loaded else "is loaded on connecting"
         return f"python-oracledb {module.__version__} ({THICK}, client library {version})"
@@ -249,7 +250,7 @@ class TimesTen(OracledbDatabase):
     def set_up(self, session: DbapiSession, target: Target, options: SessionOptions) -> None:
         """How it is connected, the isolation level, and the timeout of locks."""
         own = cast(TimesTenSession, session)
-        own.path = target.options.get(CONNECTION, CLIENT)
+        own.path = target.options.get(CONNECTION, CLIENT_ATTRIBUTES)
         if options.isolation is not None:
             own.query(f"set_isolation_{Isolation(options.isolation).value}")
 
@@ -260,19 +261,19 @@ class TimesTen(OracledbDatabase):
 
     def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
         """By the number of TimesTen in the text, else by the code of Oracle Database."""
-        return described(error)
+        return described_error(error)
 
     def host_needs(self, session: Session) -> HostNeeds | None:
         """By the sizes of the database's memory regions and the number of its connections."""
         sizes = {str(name): int(value) for name, value in self.asked(session, "memory_attributes")}
-        here = cast(TimesTenSession, session).path == DIRECT
+        here = cast(TimesTenSession, session).path == TIMESTEN_DIRECT
         return HostNeeds(*shared_memory(sizes), here) if sizes else None
 
     def snapshot_notice(self, target: Target) -> str:
         """How two snapshots of the server's statistics become a report, where the target asks for them."""
         if STATS not in target.options:
             return ""
-        utility = "ttStats" if target.options.get(CONNECTION) == DIRECT else "ttStatsCS"
+        utility = "ttStats" if target.options.get(CONNECTION) == TIMESTEN_DIRECT else "ttStatsCS"
         return f"a report of two of them: {utility} -report -snap1 ... -snap2 ... -outputFile FILE {target.database}"
 
     def version(self, session: Session) -> str:

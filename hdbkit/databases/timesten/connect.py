@@ -23,19 +23,24 @@ from hdbkit.databases._oracledb.connect import CLASS_OF as OF_CODE
 from hdbkit.databases._oracledb.connect import code_and_text, driver, load_client
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, NoneFree, NotReady, Rejected
 
-KIND: Final = "timesten"
+TIMESTEN: Final = "timesten"
 ORACLE_PASSWORD: Final = "HDBKIT_ORACLE_PASSWORD"  # noqa: S105  the name of a variable
 """The environment variable with the account's password in Oracle Database, which cache groups need."""
 
 CONNECTION = "connection"
-CLIENT, DIRECT, TNS = "client", "direct", "tns"
+CLIENT_ATTRIBUTES, TIMESTEN_DIRECT, TNS = "client", "direct", "tns"
 STATS: Final = "stats"
 """The option that has snapshots of the server's statistics taken."""
 _DURABLE, _PASSTHROUGH = "durable_commits", "passthrough"
-OPTIONS: Final = (CONNECTION, "client_lib", "config_dir", _DURABLE, _PASSTHROUGH, STATS)
+TIMESTEN_OPTIONS: Final = (CONNECTION, "client_lib", "config_dir", _DURABLE, _PASSTHROUGH, STATS)
 """The options of a target."""
-VALUES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {CONNECTION: (CLIENT, DIRECT, TNS), _DURABLE: ("on", "off"), _PASSTHROUGH: tuple("012345"), STATS: ("snapshots",)}
+TIMESTEN_VALUES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        CONNECTION: (CLIENT_ATTRIBUTES, TIMESTEN_DIRECT, TNS),
+        _DURABLE: ("on", "off"),
+        _PASSTHROUGH: tuple("012345"),
+        STATS: ("snapshots",),
+    }
 )
 """The values of options that have few."""
 _ATTRIBUTES: Final = MappingProxyType({_DURABLE: "DurableCommits", _PASSTHROUGH: "PassThrough"})
@@ -52,7 +57,7 @@ _CLASSES: Final[Mapping[ErrorClass, str]] = {
     # memory; permanent region; heap; locks; connections
     ErrorClass.RESOURCES: "802 6220 6206 6005 702",
 }
-CLASS_OF: Final[Mapping[int, ErrorClass]] = MappingProxyType(
+TIMESTEN_CLASSES: Final[Mapping[int, ErrorClass]] = MappingProxyType(
     {int(number): error_class for error_class, numbers in _CLASSES.items() for number in numbers.split()}
 )
 """The class of an error by its number of TimesTen."""
@@ -84,14 +89,14 @@ _REFUSED_NUMBERS: Final[Mapping[int, tuple[type[CannotConnect], str]]] = Mapping
 )
 
 
-def described(error: Exception) -> tuple[ErrorClass, str, str]:
+def described_error(error: Exception) -> tuple[ErrorClass, str, str]:
     """The class of an error of the driver, its code or number, and its text."""
     code, text = code_and_text(error)
     if isinstance(error, OSError):
         return ErrorClass.CONNECTION_LOST, code, text
-    known = [number for number in _numbers(text) if number in CLASS_OF]
+    known = [number for number in _numbers(text) if number in TIMESTEN_CLASSES]
     if known:
-        return CLASS_OF[known[0]], f"TT-{known[0]:05}", text
+        return TIMESTEN_CLASSES[known[0]], f"TT-{known[0]:05}", text
     return OF_CODE.get(code, ErrorClass.OTHER), code, text
 
 
@@ -106,16 +111,16 @@ def connected(target: Target, options: SessionOptions) -> Any:
         CannotConnect: the library or the server refuses it, or there is none.
         InputError: the target does not name a DSN alone.
     """
-    module = driver(KIND)
-    given = parameters(target, options)
+    module = driver(TIMESTEN)
+    given = timesten_parameters(target, options)
     try:
         load_client(module, target)
         return module.connect(**given)
     except (module.Error, OSError) as error:
-        raise refused(target, error) from None
+        raise _refused(target, error) from None
 
 
-def parameters(target: Target, options: SessionOptions) -> dict[str, Any]:
+def timesten_parameters(target: Target, options: SessionOptions) -> dict[str, Any]:
     """What the driver is called with: account, password with connection attributes, and the DSN.
 
     Raises:
@@ -126,7 +131,7 @@ def parameters(target: Target, options: SessionOptions) -> dict[str, Any]:
             f"target {target.described} must name a DSN and no address, which the DSN has; write "
             "timesten://user@/DSN for a DSN of the client; on the server's host also timesten://user@/DSN?connection=direct"
         )
-    way = target.options.get(CONNECTION, CLIENT)
+    way = target.options.get(CONNECTION, CLIENT_ATTRIBUTES)
     dsn = target.database if way == TNS else f"localhost/{target.database}:timesten_{way}"
     return {"user": target.user, "password": _password(target), "dsn": dsn, "program": options.application}
 
@@ -144,7 +149,7 @@ def _password(target: Target) -> str | None:
     return ";".join([password or "", *(f"{name}={value}" for name, value in attributes.items())]) or None
 
 
-def refused(target: Target, error: Exception) -> CannotConnect:
+def _refused(target: Target, error: Exception) -> CannotConnect:
     """The sentence for a refused connection, without passwords."""
     code, text = code_and_text(error)
     for secret in filter(None, (target.secret(), os.environ.get(ORACLE_PASSWORD))):

@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from hdbkit.analysis.run.schedule import Limit
-from hdbkit.analysis.statistics.limit_search import Block, LimitNotFound, Trial, search
+from hdbkit.analysis.run.latency_limit import Limit
+from hdbkit.analysis.statistics.limit_search import Block, LimitNotFound, Trial, search_limit
 from hdbkit.config import Load, Preparation
 from hdbkit.config.load import RateOf
 from hdbkit.config.metric import Measure
@@ -121,7 +121,7 @@ def outcome_of(plan: MaxRatePlan, manifests: Sequence[Manifest]) -> Found:
     limit, results = plan.limit, list(manifests)
     first = plan.load.rate or capacity(plan.load, results.pop(0)) / 2
     bounds = (limit.min_operations / plan.load.duration_s, _MAX_RATE)
-    trials = search(first, plan.blocks, zlib.crc32(plan.label.encode()), bounds)
+    trials = search_limit(first, plan.blocks, zlib.crc32(plan.label.encode()), bounds)
     try:
         return Found(_replayed(trials, [limit.excess(one) for one in results]))
     except StopIteration as end:

@@ -32,7 +32,7 @@ from hdbkit.experiment.sides import finished_runs, in_blocks
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.finding import Ratio, Verdict
 from hdbkit.results.journal import Step
-from hdbkit.servers.source_builds import described
+from hdbkit.servers.source_builds import described_build
 from hdbkit.text import many
 
 
@@ -225,7 +225,7 @@ class _SlowCommit(Kind[SlowCommitPlan]):
             note = f"{plan.steps[-1][-1]} blocks do not decide {plan.last_step.title}; it has {found.blocks} now"
         else:
             assert found.commit is not None
-            ref = described(plan.checkout, found.commit)
+            ref = described_build(plan.checkout, found.commit)
             longer = plan.with_commit(Commit(ref=ref, commit=found.commit))
             note = f"{many(len(found.left), 'commit')} left; next is {longer.last_step.title}"
         folder.write_plan(longer)

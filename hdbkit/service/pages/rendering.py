@@ -23,12 +23,12 @@ from hdbkit.report.tables import Table, cell, heading, text_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.service.job_folder import Job, JobFolder, State
 
-MAX_ROWS = 200
+_MAX_ROWS = 200
 _MARKS = {State.DONE: "good", State.FAILED: "bad", State.KILLED: "bad", State.STOPPED: "unsure"}
 
 
 @dataclass(frozen=True)
-class Shown:
+class _Shown:
     """What a page shows of a job that has ended: the content of its report, or else its document as tables."""
 
     report: page.Content | None
@@ -36,15 +36,15 @@ class Shown:
     tables: list[Table]
 
 
-def shown(job: Job, folder: JobFolder, workspace: Workspace) -> Shown:
+def shown_value(job: Job, folder: JobFolder, workspace: Workspace) -> _Shown:
     """What is known of the result of a job."""
     document = _document(folder)
     report = _report_of(job, document, workspace)
     if report is not None:
-        return Shown(report, None, [])
+        return _Shown(report, None, [])
     facts = {name: value for name, value in document.items() if not _is_listed(value)}
     listed = [_table(name, value) for name, value in document.items() if _is_listed(value)]
-    return Shown(None, text_table("", ["name", "value"], _flat(facts)) if facts else None, listed)
+    return _Shown(None, text_table("", ["name", "value"], _flat(facts)) if facts else None, listed)
 
 
 def _document(folder: JobFolder) -> dict[str, Any]:
@@ -73,9 +73,9 @@ def _is_listed(value: Any) -> bool:
 
 def _table(name: str, rows: list[dict[str, Any]]) -> Table:
     heads = list(dict.fromkeys(key for row in rows for key in row))
-    lines = [[_plain(row.get(head)) for head in heads] for row in rows[:MAX_ROWS]]
+    lines = [[_plain(row.get(head)) for head in heads] for row in rows[:_MAX_ROWS]]
     found = text_table(heading(name), [heading(head) for head in heads], lines)
-    note = f"the first {MAX_ROWS} of {len(rows):,} rows" if len(rows) > MAX_ROWS else ""
+    note = f"the first {_MAX_ROWS} of {len(rows):,} rows" if len(rows) > _MAX_ROWS else ""
     return Table(found.title, found.head, found.rows, found.numeric, found.marks, note)
 
 
@@ -95,7 +95,7 @@ def _flat(facts: Mapping[str, Any], above: str = "") -> list[list[Any]]:
 
 
 @cache
-def templates() -> Environment:
+def _templates() -> Environment:
     """The templates of the pages, which use those of the reports; every value is escaped."""
     reports = templates_of_reports()
     own = PackageLoader("hdbkit.service.pages")
@@ -113,7 +113,7 @@ def templates() -> Environment:
 
 def render(name: str, **values: Any) -> Markup:
     """A page as HTML."""
-    return Markup(templates().get_template(name).render(values))  # noqa: S704 (the template escapes)
+    return Markup(_templates().get_template(name).render(values))  # noqa: S704 (the template escapes)
 
 
 def _moment(at: datetime | None) -> str:
@@ -142,7 +142,7 @@ def _titled(job: Job) -> str:
 
 _OWN = Path(__file__).parent / "static"
 _SCRIPTS = ("live.js", "themed.js")
-STATIC = {
+STATIC_FILES = {
     f"/static/{name}": kind for name, kind in (*ASSETS.items(), *((one, "text/javascript") for one in _SCRIPTS))
 }
 """The paths of the files, and their types. They need no token."""
@@ -150,6 +150,6 @@ STATIC = {
 
 @cache
 def static_file(path: str) -> bytes:
-    """The content of a file of ``STATIC``; all but the scripts of jobs and panels is shared with sites."""
+    """The content of a file of ``STATIC_FILES``; all but the scripts of jobs and panels is shared with sites."""
     name = path.rpartition("/")[2]
     return asset(name) if name in ASSETS else (_OWN / name).read_bytes()

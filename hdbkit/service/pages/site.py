@@ -14,18 +14,18 @@ from starlette.exceptions import HTTPException
 
 from hdbkit.api import Workspace
 from hdbkit.errors import HdbkitError
-from hdbkit.report.page import content_of, read_content
+from hdbkit.report.page import page_content, read_content
 from hdbkit.report.run_report import run_page
 from hdbkit.results.folder import RunFolder, is_run
 from hdbkit.service.answers import Headers, Refused, status_of
 from hdbkit.service.job_folder import State
-from hdbkit.service.jobs import Jobs
+from hdbkit.service.jobs import JobStore
 from hdbkit.service.live import Live, streamed
-from hdbkit.service.pages.rendering import STATIC, render, shown, static_file
-from hdbkit.service.panels.process import BASE
+from hdbkit.service.pages.rendering import STATIC_FILES, render, shown_value, static_file
+from hdbkit.service.panels.process import PANELS_PATH
 from hdbkit.service.permissions import JOB, Permissions
 from hdbkit.service.results import listed_targets, result_file, targets_version
-from hdbkit.service.sessions import SESSION, SIGN_IN, Session, Sessions, is_from_this_site
+from hdbkit.service.sessions import SESSION, SIGN_IN, BrowserSession, BrowserSessions, is_from_this_site
 from hdbkit.service.tokens import Role
 from hdbkit.web.guard import BODY, HOLDER, Application
 
@@ -36,12 +36,17 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-RunId = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,200}$")]
-JobId = Annotated[str, Path(pattern=r"^[A-Za-z0-9-]{1,80}$")]
+_RunId = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,200}$")]
+_JobId = Annotated[str, Path(pattern=r"^[A-Za-z0-9-]{1,80}$")]
 
 
 def make_pages(
-    jobs: Jobs, workspace: Workspace, live: Live, permit: Permissions, sessions: Sessions, panels: Application | None
+    jobs: JobStore,
+    workspace: Workspace,
+    live: Live,
+    permit: Permissions,
+    sessions: BrowserSessions,
+    panels: Application | None,
 ) -> FastAPI:
     """Create the application of the pages; ``panels`` is the one behind the page of the panels."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, default_response_class=HTMLResponse)
@@ -64,13 +69,13 @@ def _add_files(app: FastAPI) -> None:
     @app.get("/static/{name}")
     async def get_file(request: Request, name: str) -> Response:
         path = request.url.path
-        if path not in STATIC:
+        if path not in STATIC_FILES:
             raise Refused(404, f"there is no file {name[:40]!r}")
         kept = {"cache-control": f"public, max-age={_KEPT_S}"}
-        return Response(static_file(path), media_type=STATIC[path], headers=kept)
+        return Response(static_file(path), media_type=STATIC_FILES[path], headers=kept)
 
 
-def _add_sign_in(app: FastAPI, sessions: Sessions) -> None:
+def _add_sign_in(app: FastAPI, sessions: BrowserSessions) -> None:
     @app.get(SIGN_IN)
     async def ask_for_token() -> Response:
         return HTMLResponse(render("sign_in.html", error=""))
@@ -91,7 +96,7 @@ def _add_sign_in(app: FastAPI, sessions: Sessions) -> None:
         return RedirectResponse(SIGN_IN, 303, {"set-cookie": sessions.sign_out(request.scope)})
 
 
-def _add_results(app: FastAPI, jobs: Jobs, workspace: Workspace, permit: Permissions) -> None:
+def _add_results(app: FastAPI, jobs: JobStore, workspace: Workspace, permit: Permissions) -> None:
     @app.get("/")
     def list_results(
         request: Request,
@@ -108,16 +113,16 @@ def _add_results(app: FastAPI, jobs: Jobs, workspace: Workspace, permit: Permiss
         )  # fmt: skip
 
     @app.get("/runs/{run_id}")
-    def show_run(request: Request, run_id: RunId) -> Response:
+    def show_run(request: Request, run_id: _RunId) -> Response:
         permit(request, Role.READ)
         if not is_run(workspace.results, run_id):
             raise Refused(404, f"there is no run {run_id}")
         folder = RunFolder(workspace.results / run_id)
-        content = read_content(folder.report) or content_of(run_page(folder, folder.read()))
+        content = read_content(folder.report) or page_content(run_page(folder, folder.read()))
         return _page(request, "run.html", run_id=run_id, report=content)
 
 
-def _add_jobs(app: FastAPI, jobs: Jobs, workspace: Workspace, live: Live, permit: Permissions) -> None:
+def _add_jobs(app: FastAPI, jobs: JobStore, workspace: Workspace, live: Live, permit: Permissions) -> None:
     @app.get("/jobs")
     def list_jobs(
         request: Request,
@@ -136,26 +141,26 @@ def _add_jobs(app: FastAPI, jobs: Jobs, workspace: Workspace, live: Live, permit
         )  # fmt: skip
 
     @app.get("/jobs/{job_id}")
-    def show_job(request: Request, job_id: JobId) -> Response:
+    def show_job(request: Request, job_id: _JobId) -> Response:
         permit(request, Role.READ)
         job = jobs.find(job_id)
-        result = None if job.state is State.RUNNING else shown(job, jobs.folder(job_id), workspace)
+        result = None if job.state is State.RUNNING else shown_value(job, jobs.folder(job_id), workspace)
         return _page(
             request, "job.html", job=job, result=result, has_result=jobs.folder(job_id).result_file.is_file()
         )
 
     @app.get("/jobs/{job_id}/live")
-    async def follow_job(request: Request, job_id: JobId) -> StreamingResponse:
+    async def follow_job(request: Request, job_id: _JobId) -> StreamingResponse:
         permit(request, Role.READ)
         return streamed(live, jobs, job_id, request)
 
     @app.get("/jobs/{job_id}/result.json")
-    def download_result(request: Request, job_id: JobId) -> FileResponse:
+    def download_result(request: Request, job_id: _JobId) -> FileResponse:
         permit(request, Role.READ)
         return FileResponse(result_file(jobs, job_id), media_type="application/json", filename=f"{job_id}.json")
 
     @app.post("/jobs/{job_id}/stop")
-    async def stop_job(request: Request, job_id: JobId) -> Response:
+    async def stop_job(request: Request, job_id: _JobId) -> Response:
         _require_form(request)
         permit(request, Role.RUN, starts=True)
         setattr(request.state, JOB, job_id)
@@ -176,12 +181,12 @@ def _add_panels(app: FastAPI, panels: Application, permit: Permissions) -> None:
         permit(request, Role.READ)
         return _page(request, "panels.html")
 
-    app.mount(BASE.rstrip("/"), panels)
+    app.mount(PANELS_PATH.rstrip("/"), panels)
 
 
 def _page(request: Request, name: str, **values: Any) -> HTMLResponse:
     """A page for a signed-in browser."""
-    session: Session = request.scope["state"][SESSION]
+    session: BrowserSession = request.scope["state"][SESSION]
     holder = request.scope["state"][HOLDER]
     allowed = {role.value for role in Role if holder.role.permits(role)}
     common = {"holder": holder, "allowed": allowed, "has_panels": request.app.state.has_panels}
@@ -204,7 +209,7 @@ def _fields(request: Request) -> dict[str, str]:
 
 def _require_form(request: Request) -> dict[str, str]:
     """The fields of a form that was made for this session and sent from this site. Raises ``Refused``."""
-    session: Session = request.scope["state"][SESSION]
+    session: BrowserSession = request.scope["state"][SESSION]
     sent = _fields(request)
     if not (is_from_this_site(request.scope) and session.has_sent(sent.pop("form_token", ""))):
         raise Refused(403, "the form was not made for this session; open the page again")

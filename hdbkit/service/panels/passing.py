@@ -19,11 +19,11 @@ from websockets.exceptions import InvalidStatus, WebSocketException
 
 from hdbkit.service.answers import Refused
 from hdbkit.service.pages.rendering import render
-from hdbkit.service.panels.process import BASE, OWN, Panels
+from hdbkit.service.panels.process import PANELS_OWN, PANELS_PATH, Panels
 from hdbkit.service.permissions import Permissions
 from hdbkit.service.sessions import is_from_this_site
 from hdbkit.service.tokens import Holder, Role
-from hdbkit.web.guard import Message, Receive, Scope, Send, header
+from hdbkit.web.guard import Message, Receive, Send, TokenScope, header
 
 OWN_WORKSPACE = b"workspace=own"
 _SENT = frozenset({b"host", b"accept", b"content-type", b"origin", b"if-none-match"})
@@ -57,21 +57,21 @@ class Passing:
         is_valid: whether the session of a request is still valid; asked for each message of a channel.
     """
 
-    def __init__(self, panels: Panels, permit: Permissions, is_valid: Callable[[Scope], bool]) -> None:
+    def __init__(self, panels: Panels, permit: Permissions, is_valid: Callable[[TokenScope], bool]) -> None:
         self._panels, self._permit, self._is_valid = panels, permit, is_valid
         self._socket = str(panels.socket)
         self._owners: OrderedDict[str, str] = OrderedDict()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: TokenScope, receive: Receive, send: Send) -> None:
         """Pass on one request or channel."""
         if scope["type"] == "websocket":
             await self._pass_channel(scope, receive, send)
         elif scope["type"] == "http":
             await self._pass_request(scope, receive, send)
 
-    def _require(self, scope: Scope) -> Holder:
+    def _require(self, scope: TokenScope) -> Holder:
         """The holder of a token that permits panels: they reach any server, and change its settings."""
-        is_page = scope["type"] == "http" and scope["path"] == BASE
+        is_page = scope["type"] == "http" and scope["path"] == PANELS_PATH
         starts = is_page and self._panels.listens  # with a kernel of its own
         holder = self._permit(HTTPConnection(scope), Role.SETTINGS, starts=starts)
         writes = scope["type"] == "websocket" or scope["method"] not in {"GET", "HEAD"}
@@ -89,7 +89,7 @@ class Passing:
         while len(self._owners) > _MAX_KERNELS:
             self._owners.popitem(last=False)
 
-    async def _pass_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _pass_request(self, scope: TokenScope, receive: Receive, send: Send) -> None:
         holder = self._require(scope)
         if not self._panels.listens:
             return await self._answer_meanwhile(scope, receive, send)
@@ -105,7 +105,7 @@ class Passing:
             asked = h11.Request(method=scope["method"], target=_target(scope), headers=head)
             for event in (asked, h11.Data(data=body), h11.EndOfMessage()):
                 writer.write(connection.send(event) or b"")
-            is_page, tail = scope["path"] == BASE, b""
+            is_page, tail = scope["path"] == PANELS_PATH, b""
             async for message in _answer(connection, reader):
                 answered = True
                 if is_page:  # before the browser has it, and opens the channel
@@ -119,13 +119,13 @@ class Passing:
         finally:
             writer.close()
 
-    async def _answer_meanwhile(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer_meanwhile(self, scope: TokenScope, receive: Receive, send: Send) -> None:
         """A page that loads again until Voila listens; what has ended does not come back."""
         if failure := self._panels.failure:
             raise Refused(_UNAVAILABLE, f"{failure}; restart the service, whose other pages are still served")
         await HTMLResponse(render("starting.html"), _UNAVAILABLE)(scope, receive, send)
 
-    async def _pass_channel(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _pass_channel(self, scope: TokenScope, receive: Receive, send: Send) -> None:
         try:
             holder = self._require(scope)
         except Refused as refused:
@@ -152,7 +152,9 @@ class Passing:
         except (OSError, WebSocketException):
             await send({"type": "websocket.close", "code": _PROTOCOL_ERROR})
 
-    async def _pass_messages(self, scope: Scope, channel: ClientConnection, receive: Receive, send: Send) -> None:
+    async def _pass_messages(
+        self, scope: TokenScope, channel: ClientConnection, receive: Receive, send: Send
+    ) -> None:
         """Pass messages in both directions until one side ends."""
         there = asyncio.create_task(self._to_kernel(scope, channel, receive))
         here = asyncio.create_task(self._to_browser(scope, channel, send))
@@ -167,14 +169,14 @@ class Passing:
                 one.cancel()
             await asyncio.gather(there, here, return_exceptions=True)
 
-    async def _to_browser(self, scope: Scope, channel: ClientConnection, send: Send) -> None:
+    async def _to_browser(self, scope: TokenScope, channel: ClientConnection, send: Send) -> None:
         """Pass on what the kernel sends."""
         async for message in channel:
             if not self._is_valid(scope):
                 return
             await send({"type": "websocket.send", "text" if isinstance(message, str) else "bytes": message})
 
-    async def _to_kernel(self, scope: Scope, channel: ClientConnection, receive: Receive) -> bool:
+    async def _to_kernel(self, scope: TokenScope, channel: ClientConnection, receive: Receive) -> bool:
         """Pass on what the browser sends; whether the browser is still there when it ends."""
         while True:
             message = await receive()
@@ -210,15 +212,15 @@ async def _answer(connection: h11.Connection, reader: asyncio.StreamReader) -> A
             return
 
 
-def _target(scope: Scope) -> str:
+def _target(scope: TokenScope) -> str:
     raw = cast("bytes", scope.get("raw_path") or scope["path"].encode())
     query = cast("bytes", scope["query_string"])
     return (raw + b"?" + query if query else raw).decode("ascii")
 
 
-def _headers(scope: Scope, holder: Holder) -> list[tuple[str, str]]:
+def _headers(scope: TokenScope, holder: Holder) -> list[tuple[str, str]]:
     """The headers for Voila, with the name of a workspace of one's own where it is wanted."""
     found: list[tuple[str, Any]] = [(n.decode(), v.decode("latin-1")) for n, v in scope["headers"] if n in _SENT]
     if OWN_WORKSPACE in scope["query_string"].split(b"&"):
-        found.append((OWN, holder.name))
+        found.append((PANELS_OWN, holder.name))
     return found

@@ -16,9 +16,9 @@ from hdbkit.config import served
 from hdbkit.errors import MissingDriver
 from hdbkit.processes import command_of
 
-OWN = "x-hdbkit-own"
+PANELS_OWN = "x-hdbkit-own"
 """The header that names the folder of a page's own workspace; without it the page has the service's workspace."""
-BASE = "/panels/open/"
+PANELS_PATH = "/panels/open/"
 """The path of Voila."""
 _HERE = Path(__file__).parent
 _LOOK_S = 0.2
@@ -81,7 +81,7 @@ def running_panels(
     _require_packages()
     with tempfile.TemporaryDirectory(prefix="hdbkit-panels-") as folder:  # of mode 0700
         socket, errors = Path(folder) / "voila", Path(folder) / "errors.txt"
-        arguments = [str(socket), BASE, str(_HERE / "panels.ipynb"), OWN]
+        arguments = [str(socket), PANELS_PATH, str(_HERE / "panels.ipynb"), PANELS_OWN]
         paths = [str(_HERE / "jupyter"), *filter(None, [os.environ.get("JUPYTER_PATH")])]
         with errors.open("wb") as log:
             process = subprocess.Popen(
@@ -93,7 +93,7 @@ def running_panels(
                 env={
                     **os.environ,
                     **workspace.environment,
-                    **served.environment(clusters, text_settings),
+                    **served.served_environment(clusters, text_settings),
                     "JUPYTER_PATH": os.pathsep.join(paths),
                 },
             )

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import ipywidgets
 
 from hdbkit import api
-from hdbkit.analysis.run.schedule import Limit
+from hdbkit.analysis.run.latency_limit import Limit
 from hdbkit.api.max_rate import DEFAULT_BLOCKS
 from hdbkit.api.sides import require_word
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
@@ -20,8 +20,9 @@ from hdbkit.experiment.kinds.profile import ProfilePlan
 from hdbkit.plan import RunPlan
 from hdbkit.widgets.panels.experiment import ExperimentPanel, Found
 from hdbkit.widgets.parts.base import Shared, call_code, first_lines, target_code
+from hdbkit.widgets.parts.default_phases import DefaultPhases
 from hdbkit.widgets.parts.layout import grid
-from hdbkit.widgets.parts.load_form import DefaultPhases, LoadForm
+from hdbkit.widgets.parts.load_form import LoadForm
 from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS
 from hdbkit.widgets.parts.run_view import RunView
 from hdbkit.widgets.parts.workload_choice import workload_code

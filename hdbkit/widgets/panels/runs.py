@@ -15,7 +15,7 @@ import pandas as pd
 import traitlets
 
 from hdbkit import api
-from hdbkit.analysis.run.timeline import outline
+from hdbkit.analysis.run.courses import outline
 from hdbkit.api.run_list import RunList
 from hdbkit.charts.style import palette_css
 from hdbkit.errors import DamagedResult, InputError

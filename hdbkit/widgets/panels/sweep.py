@@ -22,8 +22,8 @@ from hdbkit.experiment.kinds.sweep.slicing import on_server_note
 from hdbkit.text import exact_number, many
 from hdbkit.widgets.panels.experiment import ExperimentPanel
 from hdbkit.widgets.parts.base import Shared, call_code, first_lines, target_code
+from hdbkit.widgets.parts.default_phases import DefaultPhases
 from hdbkit.widgets.parts.layout import LABELS, button, grid, group, row
-from hdbkit.widgets.parts.load_form import DefaultPhases
 from hdbkit.widgets.parts.model_form import label_of, named
 from hdbkit.widgets.parts.sweep_choice import FactorsPicker, SettingsPicker
 from hdbkit.widgets.parts.workload_choice import spec_code

@@ -298,7 +298,7 @@ def _port(text: str) -> int | None:
 
 
 NONE_KEPT = "never saved"
-KEPT = "kept in memory"
+_KEPT = "kept in memory"
 
 
 class PasswordField(anywidget.AnyWidget):
@@ -331,7 +331,7 @@ class PasswordField(anywidget.AnyWidget):
         """Keep a password in memory, as if it were typed; None forgets it."""
         self._password = password
         self.kept = password is not None
-        self.hint = KEPT if self.kept else NONE_KEPT
+        self.hint = _KEPT if self.kept else NONE_KEPT
         for action in self._actions:
             action()
 

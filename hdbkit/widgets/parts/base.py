@@ -24,7 +24,7 @@ from hdbkit.api.run_list import RunList
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import HdbkitError
 from hdbkit.in_notebook import Slot, alone, background
-from hdbkit.widgets.parts.ticker import Action, Ticker, every
+from hdbkit.widgets.parts.ticker import Ticker, TickerAction, every
 
 STATIC = Path(__file__).parents[1] / "static"
 """The style sheets and browser modules of the panels."""
@@ -217,7 +217,7 @@ class Panel:
 
             self.in_background(work)
 
-    def every(self, period_s: float, action: Action) -> Ticker:
+    def every(self, period_s: float, action: TickerAction) -> Ticker:
         """Call ``action`` until it returns True or the panel is closed; an error ends it too and goes to ``fail``."""
         self._tickers = [ticker for ticker in self._tickers if ticker.alive]
         self._tickers.append(every(period_s, action, self.fail))

@@ -19,7 +19,7 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.view import ChartView
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.experiment.kinds import kind_of
-from hdbkit.results.experiment_folder import runs_frame
+from hdbkit.results.experiment_runs import runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import duration_text, many

@@ -13,14 +13,16 @@ from collections.abc import Callable
 from hdbkit.in_notebook import background
 
 MIN_PERIOD_S = 0.5
-Action = Callable[[], bool | None]
+TickerAction = Callable[[], bool | None]
 """What is called; True ends the calls."""
 
 
 class Ticker:
     """An action that is called once a period until it is cancelled, returns True or raises."""
 
-    def __init__(self, period_s: float, action: Action, on_error: Callable[[BaseException], None] | None) -> None:
+    def __init__(
+        self, period_s: float, action: TickerAction, on_error: Callable[[BaseException], None] | None
+    ) -> None:
         self.period_s = max(period_s, MIN_PERIOD_S)
         self.due_s = time.monotonic()
         self.alive = True
@@ -85,7 +87,7 @@ class _Clock:
 _CLOCK = _Clock()
 
 
-def every(period_s: float, action: Action, on_error: Callable[[BaseException], None] | None = None) -> Ticker:
+def every(period_s: float, action: TickerAction, on_error: Callable[[BaseException], None] | None = None) -> Ticker:
     """Call ``action`` now and then once in ``period_s`` (0.5 at least), on the one thread for all.
 
     An exception ends this ticker and goes to ``on_error``. An action should be quick: the others wait for it.

@@ -22,14 +22,15 @@ from hdbkit.contracts import (
     Scope,
     Session,
     Table,
+    ThinkTimes,
     User,
     UserPlan,
-    Waits,
     Workload,
 )
 from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, Problem, SchemaProblem, TransactionError
 from hdbkit.lexer import identifier
-from hdbkit.sql import Statement, in_its_file, lexer_of, made, statements
+from hdbkit.sql import in_its_file, lexer_of, made, statements
+from hdbkit.statement import Statement
 from hdbkit.workloads.built import build_command, drop_command, require_access, require_sight
 from hdbkit.workloads.custom.texts import Names, text_problems
 
@@ -51,8 +52,8 @@ class Custom(Workload):
         self.scale = definition.scale.format_map({name: f"{value:,}" for name, value in spec.parameters.items()})
         self.operations = tuple(definition.operations)
         self.reading = frozenset(name for name, one in definition.operations.items() if one.reads_only)
-        self.waits: Mapping[str, Waits] = {
-            name: Waits(one.keying_s, one.thinking_s)
+        self.waits: Mapping[str, ThinkTimes] = {
+            name: ThinkTimes(one.keying_s, one.thinking_s)
             for name, one in definition.operations.items()
             if one.keying_s or one.thinking_s
         }

@@ -20,22 +20,21 @@ from hdbkit.config.files import Lines, read_yaml
 from hdbkit.config.metric import Measure
 from hdbkit.config.problems import did_you_mean, location, problems_of
 from hdbkit.config.specs.definition import (
-    FILE,
-    OF_BUILD,
+    DEFINITION_FILE,
     Definition,
     Key,
     Number,
     TableContent,
     Variable,
-    name_of,
-    value_problems,
-    word_problems,
+    workload_name,
 )
+from hdbkit.config.specs.definition_problems import OF_BUILD, value_problems, word_problems
 from hdbkit.contracts import Capability
 from hdbkit.databases import database, kinds
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.results.columns import OPERATIONS, SECONDS
-from hdbkit.sql import ANSI, Statement, lexers_of, read_statements, words_for
+from hdbkit.sql import ANSI, lexers_of, read_statements, words_for
+from hdbkit.statement import Statement
 from hdbkit.workloads.custom.texts import OTHERS, Names, text_problems, unended
 
 Texts = dict[str, dict[str, str]]
@@ -49,14 +48,16 @@ def read_folder(folder: Path) -> tuple[Definition, Texts]:
         ConfigErrors: with every error of its files.
     """
     if not folder.is_dir():
-        raise InputError(f"folder {folder} does not exist; a workload is a folder with {FILE} and *.sql")
-    content, lines, problems = _content(folder / FILE)
+        raise InputError(f"folder {folder} does not exist; a workload is a folder with {DEFINITION_FILE} and *.sql")
+    content, lines, problems = _content(folder / DEFINITION_FILE)
     statements, of_files = _statements(folder)
     definition: Definition | None = None
     try:
         definition = None if problems else Definition.model_validate(content)
     except ValidationError as error:
-        problems += [Problem(f"{FILE}: {m.where}", m.what, m.line) for m in problems_of(error, Definition, lines)]
+        problems += [
+            Problem(f"{DEFINITION_FILE}: {m.where}", m.what, m.line) for m in problems_of(error, Definition, lines)
+        ]
     problems += of_files
     if isinstance(content, dict):
         problems += disagreements(content, lines, statements, folder)
@@ -75,7 +76,7 @@ def in_file(one: Statement, what: str, folder: Path) -> Problem:
 
 def _by_file_and_line(problem: Problem) -> tuple[bool, str, int]:
     file = problem.where.partition(":")[0]
-    return file != FILE, file, problem.line or 0
+    return file != DEFINITION_FILE, file, problem.line or 0
 
 
 def _content(path: Path) -> tuple[Any, Lines, list[Problem]]:
@@ -83,13 +84,17 @@ def _content(path: Path) -> tuple[Any, Lines, list[Problem]]:
     try:
         content, lines = read_yaml(path)
     except ConfigErrors as errors:
-        return None, {}, [Problem(f"{FILE}: {one.where}", one.what, one.line) for one in errors.problems]
+        return None, {}, [Problem(f"{DEFINITION_FILE}: {one.where}", one.what, one.line) for one in errors.problems]
     except InputError as error:
         what = str(error).removeprefix(f"{path} ")
         line = re.search(r"line (\d+): ", what)
-        return None, {}, [Problem(FILE, what.replace(line[0], "") if line else what, int(line[1]) if line else None)]
+        return (
+            None,
+            {},
+            [Problem(DEFINITION_FILE, what.replace(line[0], "") if line else what, int(line[1]) if line else None)],
+        )
     return (
-        {"name": name_of(path.resolve().parent.name), **content} if isinstance(content, dict) else content,
+        {"name": workload_name(path.resolve().parent.name), **content} if isinstance(content, dict) else content,
         lines,
         [],
     )
@@ -178,7 +183,7 @@ class _Files:
 
     def _problem(self, what: str, *at: str) -> Problem:
         line = next((self._lines[at[:size]] for size in range(len(at), 0, -1) if at[:size] in self._lines), None)
-        return Problem(f"{FILE}: {location(at)}", what, line)
+        return Problem(f"{DEFINITION_FILE}: {location(at)}", what, line)
 
     def _of_names(self) -> Iterator[Problem]:
         for part, names in (("parameters", self._parameters), ("variables", self._variables)):

@@ -9,9 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from hdbkit.config.specs.custom import CustomSpec
-from hdbkit.config.specs.definition import Number, number
+from hdbkit.config.specs.definition import Number, evaluated
 from hdbkit.contracts import Check, CheckSession, Part, PartLoad, PlannedCheck, StatementLoad, Table, TableLoad
-from hdbkit.sql import ANSI, Statement
+from hdbkit.sql import ANSI
+from hdbkit.statement import Statement
 from hdbkit.workloads.checking import all_there
 from hdbkit.workloads.custom.variables import Drawing
 
@@ -27,7 +28,7 @@ def parts(spec: CustomSpec, dialects: tuple[str, ...]) -> list[Part]:
     """Pieces of at most 100,000 rows of one table, named ``accounts-0``, ``accounts-1``, then each ``load_...``."""
     found = []
     for table, content in spec.definition.tables.items():
-        rows = rows_of(spec, table)
+        rows = _rows_of(spec, table)
         for at in range(-(-rows // _PART_ROWS)):
             size = min(_PART_ROWS, rows - at * _PART_ROWS)
             found.append(Part(f"{table}-{at}", size, size * _COLUMN_BYTES * len(content.columns)))
@@ -41,7 +42,7 @@ def part(spec: CustomSpec, tables: dict[str, Table], key: str) -> Iterator[PartL
         return
     table, _, number_text = key.rpartition("-")
     first = int(number_text) * _PART_ROWS
-    rows = min(_PART_ROWS, rows_of(spec, table) - first)
+    rows = min(_PART_ROWS, _rows_of(spec, table) - first)
     yield TableLoad(tables[table], _chunks(spec, table, first, rows))
 
 
@@ -49,9 +50,9 @@ def _loading(spec: CustomSpec, dialects: Iterable[str]) -> set[str]:
     return {name for one in dialects for name in spec.statements.get(one, {}) if name.startswith(_LOAD)}
 
 
-def rows_of(spec: CustomSpec, table: str) -> int:
+def _rows_of(spec: CustomSpec, table: str) -> int:
     """The number of rows of a table."""
-    return int(number(spec.definition.tables[table].rows, spec.parameters))
+    return int(evaluated(spec.definition.tables[table].rows, spec.parameters))
 
 
 def _chunks(spec: CustomSpec, table: str, first: int, rows: int) -> Iterator[bytes]:
@@ -110,7 +111,7 @@ def checks(spec: CustomSpec, statements: Mapping[str, Statement]) -> list[Planne
 
 
 def _rows(session: CheckSession, *, spec: CustomSpec, table: str) -> Check:
-    rows, wanted = int(session.ask("count_rows", table=table)[0][0]), rows_of(spec, table)
+    rows, wanted = int(session.ask("count_rows", table=table)[0][0]), _rows_of(spec, table)
     return Check(f"rows of {table}", rows >= wanted, f"{rows:,}, at least {wanted:,} expected")
 
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from hdbkit.config.problems import did_you_mean
-from hdbkit.config.specs.definition import OF_BUILD
+from hdbkit.config.specs.definition_problems import OF_BUILD
 from hdbkit.lexer import Lexer
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 
 OTHERS: Final = ("create_", "index_", "load_", "check_", "key_", "count_")
 """What the names of statements begin with that are not of an operation."""

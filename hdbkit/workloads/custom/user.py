@@ -17,8 +17,8 @@ from hdbkit.contracts import NO_ROUTES, Arguments, Prepared, Route, Session, Sql
 from hdbkit.results.spool import Heads
 from hdbkit.workloads.custom.variables import Draw, Drawing
 
-Perform = Callable[[Any], Any]
-Call = tuple[Perform, Callable[[Iterable[Any]], Iterator[Any]]]
+_Perform = Callable[[Any], Any]
+_Call = tuple[_Perform, Callable[[Iterable[Any]], Iterator[Any]]]
 """Performs an operation, and binds the arguments of several."""
 Calls = Sequence[tuple[str, Arguments]]
 
@@ -96,7 +96,7 @@ class _Operation:
 
     def calls(
         self, drawn: Mapping[str, NDArray[np.object_]], which: NDArray[np.bool_]
-    ) -> Iterator[tuple[Perform, Any]]:
+    ) -> Iterator[tuple[_Perform, Any]]:
         """What performs the operation, and what is bound: once for each of ``which``, with the values drawn there."""
         columns = [
             [(name, arguments) for arguments in _rows([drawn[one][which].tolist() for one in variables], which)]
@@ -108,7 +108,7 @@ class _Operation:
         perform, bind = self._only
         return zip(repeat(perform), bind(rows), strict=False)
 
-    def _call(self, session: Session, round_trips: RoundTrips) -> Call:
+    def _call(self, session: Session, round_trips: RoundTrips) -> _Call:
         if self._is_one_statement:
             return session.perform, partial(starmap, session.bind)
         sql = cast("SqlSession", session)

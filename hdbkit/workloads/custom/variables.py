@@ -20,12 +20,12 @@ from hdbkit.config.specs.definition import (
     Number,
     NURand,
     Sequence,
-    Text,
+    TextVariable,
     Uniform,
     Variable,
     Zipf,
-    limits,
-    number,
+    drawn_limits,
+    evaluated,
 )
 from hdbkit.contracts import Row, Session
 from hdbkit.errors import InputError, TransactionError
@@ -60,9 +60,9 @@ class Drawing:
             return self._key(kind, session)
         if isinstance(kind, Sequence):
             return self._sequence(name, kind)
-        if isinstance(kind, Text | Choice):
-            return (_text if isinstance(kind, Text) else _choice)(kind, self._generator)  # type: ignore[arg-type]
-        return self._of_range(kind, *limits(kind, self._parameters))
+        if isinstance(kind, TextVariable | Choice):
+            return (_text if isinstance(kind, TextVariable) else _choice)(kind, self._generator)  # type: ignore[arg-type]
+        return self._of_range(kind, *drawn_limits(kind, self._parameters))
 
     def _of_range(self, kind: Any, low: int, high: int) -> Draw:
         """The draw of a number from ``low`` to ``high``, in units of its last digit."""
@@ -80,11 +80,11 @@ class Drawing:
         return _within(low, high, lambda count: generator.normal(mean, stddev, count))
 
     def _number(self, bound: Number | str) -> float:
-        return float(number(bound, self._parameters))
+        return float(evaluated(bound, self._parameters))
 
     def _sequence(self, name: str, kind: Sequence) -> Draw:
-        start, key = int(number(kind.start, self._parameters)), (self._index, name)
-        most = None if kind.max is None else (int(number(kind.max, self._parameters)) - start) // kind.step + 1
+        start, key = int(evaluated(kind.start, self._parameters)), (self._index, name)
+        most = None if kind.max is None else (int(evaluated(kind.max, self._parameters)) - start) // kind.step + 1
 
         positions = _positions if self._first_row is None else {key: self._first_row}
 
@@ -110,7 +110,7 @@ class Drawing:
         if kind.exponent is not None:
             drawn = Zipf(min=low, max=high, exponent=kind.exponent, shuffled=True)
         try:
-            return self._of_range(drawn, *limits(drawn, {}))
+            return self._of_range(drawn, *drawn_limits(drawn, {}))
         except InputError as error:
             raise InputError(f"{keys}: {error}") from None
 
@@ -169,7 +169,7 @@ def _nurand(low: int, high: int, a: int, c: int, generator: np.random.Generator)
     return draw
 
 
-def _text(kind: Text, generator: np.random.Generator) -> Draw:
+def _text(kind: TextVariable, generator: np.random.Generator) -> Draw:
     letters = np.array(list(kind.alphabet))
 
     def draw(count: int) -> list[Any]:

@@ -23,14 +23,14 @@ from hdbkit.contracts import (
     Session,
     Table,
     TableLoad,
+    ThinkTimes,
     User,
     UserPlan,
-    Waits,
     Workload,
 )
 from hdbkit.errors import InputError
 from hdbkit.sql import statements
-from hdbkit.workloads.tproc_c.tables import COUNTED, TABLES, USES, by_privilege
+from hdbkit.workloads.tproc_c.tables import COUNTING_TABLES, TPROC_C_TABLES, USES, by_privilege
 
 NOPM = Metric(
     name="NOPM",
@@ -41,13 +41,13 @@ NOPM = Metric(
     counter="count_new_orders",
 )
 """New orders per minute: the growth of the schema's own order numbers, without the orders rolled back by design."""
-WAITS: Mapping[str, Waits] = MappingProxyType(
+_WAITS: Mapping[str, ThinkTimes] = MappingProxyType(
     {
-        "new_order": Waits(keying_s=18, thinking_s=12),
-        "payment": Waits(keying_s=3, thinking_s=12),
-        "order_status": Waits(keying_s=2, thinking_s=10),
-        "delivery": Waits(keying_s=2, thinking_s=5),
-        "stock_level": Waits(keying_s=2, thinking_s=5),
+        "new_order": ThinkTimes(keying_s=18, thinking_s=12),
+        "payment": ThinkTimes(keying_s=3, thinking_s=12),
+        "order_status": ThinkTimes(keying_s=2, thinking_s=10),
+        "delivery": ThinkTimes(keying_s=2, thinking_s=5),
+        "stock_level": ThinkTimes(keying_s=2, thinking_s=5),
     }
 )
 """Keying times and mean thinking times (TPC-C 5.2.5.7)."""
@@ -83,7 +83,7 @@ class TprocC(Workload):
     noun = "transaction"
     operations: tuple[str, ...] = TRANSACTIONS
     reading = READING
-    waits = WAITS
+    waits = _WAITS
     metric = NOPM
     serial: Serial | None = Serial("new_order", ("w_id", "d_id"), "o_id", "last_order_ids")
     details: Mapping[str, str] = DETAILS
@@ -95,7 +95,7 @@ class TprocC(Workload):
             axis="warehouse",
         ),
     )
-    tables: Mapping[str, Table] = MappingProxyType(TABLES)
+    tables: Mapping[str, Table] = MappingProxyType(TPROC_C_TABLES)
     routines: tuple[str, ...] = TRANSACTIONS
     instead: Mapping[Capability, str] = MappingProxyType(
         {
@@ -149,7 +149,7 @@ class TprocC(Workload):
         """Tables and routines of the transactions in the mix, and the table of the order numbers."""
         own = self.load(load)
         planned = [name for name, weight in own.weights.items() if weight]
-        used, counted = by_privilege(USES[name] for name in planned), {"SELECT": COUNTED}
+        used, counted = by_privilege(USES[name] for name in planned), {"SELECT": COUNTING_TABLES}
         if own.routines is Routines.CLIENT:
             return Access(by_privilege((used, counted)))
         return Access(counted, frozenset(planned), used)

@@ -8,7 +8,7 @@ from typing import Final
 from hdbkit.config.specs.tproc_c import TRANSACTIONS, TprocCSpec
 from hdbkit.contracts import Capability, Check, CheckSession, PlannedCheck
 from hdbkit.workloads.checking import all_there, divided
-from hdbkit.workloads.tproc_c.tables import MIN_LINES, TABLES
+from hdbkit.workloads.tproc_c.tables import MIN_LINES, TPROC_C_TABLES
 
 ALL_UP_TO: Final = 20
 """Up to this many warehouses are checked completely; of more, only three ranges."""
@@ -36,7 +36,7 @@ _GROWING: Final = ("history", "orders", "order_line")
 def checks(spec: TprocCSpec) -> list[PlannedCheck]:
     """All checks of a schema that was built as ``spec``; failed ones describe the error."""
     return [
-        all_there("tables", tuple(TABLES), required=True),
+        all_there("tables", tuple(TPROC_C_TABLES), required=True),
         *row_counts(spec),
         all_there("indexes", INDEXES),
         all_there("routines", TRANSACTIONS, needs=Capability.STORED_ROUTINES),
@@ -47,7 +47,7 @@ def checks(spec: TprocCSpec) -> list[PlannedCheck]:
 
 def row_counts(spec: TprocCSpec) -> list[PlannedCheck]:
     """The row count of each table; all tables must exist."""
-    return [PlannedCheck(f"rows of {table}", partial(_rows, spec=spec, table=table)) for table in TABLES]
+    return [PlannedCheck(f"rows of {table}", partial(_rows, spec=spec, table=table)) for table in TPROC_C_TABLES]
 
 
 def _rows(session: CheckSession, *, spec: TprocCSpec, table: str) -> Check:
@@ -56,9 +56,9 @@ def _rows(session: CheckSession, *, spec: TprocCSpec, table: str) -> Check:
     scale = 1 if table == "item" else spec.warehouses
     if table == "new_order":
         return Check(f"rows of {table}", None if rows == 0 else True, f"{rows}; deliveries and orders change it")
-    wanted = TABLES[table].rows * scale
+    wanted = TPROC_C_TABLES[table].rows * scale
     if table == "order_line":
-        wanted = TABLES["orders"].rows * scale * MIN_LINES
+        wanted = TPROC_C_TABLES["orders"].rows * scale * MIN_LINES
     if table in _GROWING:
         return Check(f"rows of {table}", rows >= wanted, f"{rows}, at least {wanted} expected")
     return Check(f"rows of {table}", rows == wanted, f"{rows}, {wanted} expected")

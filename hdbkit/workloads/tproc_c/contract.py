@@ -8,7 +8,7 @@ from typing import Final
 from hdbkit.config.specs.tproc_c import TRANSACTIONS
 from hdbkit.contracts import Capability, Operation
 from hdbkit.workloads.tproc_c.consistency import CONDITIONS, INDEXES
-from hdbkit.workloads.tproc_c.tables import TABLES
+from hdbkit.workloads.tproc_c.tables import TPROC_C_TABLES
 
 _SQL: Final = frozenset({Capability.SQL})
 _STORED: Final = frozenset({Capability.STORED_ROUTINES, Capability.TABLES})
@@ -217,7 +217,7 @@ _OPTIMISTIC_STEPS: Final = (
 
 
 def _tables() -> Iterator[Operation]:
-    for table in TABLES:
+    for table in TPROC_C_TABLES:
         yield Operation(f"create_{table}", f"create the table {table}", needs=_SQL)
     for name in INDEXES:
         yield Operation(f"index_{name}", f"create the index {name}, after the load", needs=_SQL)
@@ -276,12 +276,12 @@ def _transactions() -> Iterator[Operation]:
 
 
 def _counts() -> Iterator[Operation]:
-    for table in TABLES:
+    for table in TPROC_C_TABLES:
         yield Operation(f"count_{table}", f"the rows of {table}", columns=("rows",), needs=_TABLES)
         yield Operation(
             f"content_{table}",
             f"every row of {table} in the order of its key, for tests of engines",
-            columns=TABLES[table].columns,
+            columns=TPROC_C_TABLES[table].columns,
             needs=_TABLES,
         )
     yield Operation("count_new_orders", "the total of new orders, by the schema's order numbers", columns=("orders",))

@@ -35,8 +35,8 @@ from hdbkit.workloads.present import ELSEWHERE, has_tables, refuse_missing
 from hdbkit.workloads.tproc_c import TprocC, tables
 from hdbkit.workloads.tproc_c.consistency import CONDITIONS, condition, row_counts
 from hdbkit.workloads.tproc_c.inputs import Inputs
-from hdbkit.workloads.tproc_c.tables import COUNTED, TABLES, by_privilege
-from hdbkit.workloads.tproc_c.user import NEW_ORDER, Bind, Call, TprocCUser, stored
+from hdbkit.workloads.tproc_c.tables import COUNTING_TABLES, TPROC_C_TABLES, by_privilege
+from hdbkit.workloads.tproc_c.user import NEW_ORDER, Bind, TprocCUser, TransactionCall, stored
 
 START_DELAY_MS = 500
 """HammerDB starts its virtual users this far apart: its tables have few rows per page only once they have grown."""
@@ -77,9 +77,9 @@ class HammerDBTprocC(TprocC):
         planned = [name for name, weight in own.weights.items() if weight]
         verified = [VERIFIED] if "new_order" in planned else []
         return Access(
-            {"SELECT": frozenset().union(COUNTED, SCALE, *verified)},
+            {"SELECT": frozenset().union(COUNTING_TABLES, SCALE, *verified)},
             frozenset(routine for name, routine in zip(TRANSACTIONS, ROUTINES, strict=True) if name in planned),
-            by_privilege(USES[name] for name in planned),
+            by_privilege(_USES[name] for name in planned),
         )
 
     def found(self, schema: Schema) -> WorkloadSpec | None:
@@ -104,7 +104,7 @@ class HammerDBTprocC(TprocC):
     def checks(self, dialects: tuple[str, ...]) -> list[PlannedCheck]:
         """Row counts, keys, routines, and the conditions that HammerDB's population and routines keep."""
 
-        return checks(self.spec)
+        return _checks(self.spec)
 
 
 def _word(value: Any) -> str:
@@ -142,7 +142,7 @@ class HammerDBUser(TprocCUser):
     inputs = HammerDBInputs
     d_id_at = (2, 1, 1, None, 1)
 
-    def _prepared(self, session: Session, load: TprocCLoad) -> list[Call]:
+    def _prepared(self, session: Session, load: TprocCLoad) -> list[TransactionCall]:
         kind = routine_kind(session)
         found = stored(session, calls(kind))
         if kind != "function":
@@ -165,7 +165,7 @@ def _verified(session: Session, bound: Any) -> Any:
     return raw
 
 
-def _looked_for(session: Session, bind: Bind) -> Call:
+def _looked_for(session: Session, bind: Bind) -> TransactionCall:
     """A new order that is looked for after it took so long that the server may have refused it."""
     silent_after_s = session.ask("silent_after_ms")[0][0] / 1000
 
@@ -191,7 +191,7 @@ def found_spec(session: Session) -> TprocCSpec | None:
     Raises:
         SchemaProblem: tables, rows or routines are missing, this account may not read them, or hdbkit built it.
     """
-    if not has_tables(session, TABLES):
+    if not has_tables(session, TPROC_C_TABLES):
         return None
     try:
         session.prepare(calls(routine_kind(session)))
@@ -225,7 +225,7 @@ def calls(kind: str) -> list[str]:
 
 ROUTINES: Final = ("neword", "payment", "ostat", "delivery", "slev")
 """HammerDB's names of the transactions, in the order of ``TRANSACTIONS``."""
-USES: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
+_USES: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
     **tables.USES,
     "new_order": {
         **tables.USES["new_order"],
@@ -240,7 +240,7 @@ VERIFIED: Final = frozenset({"orders"})
 """The table in which hdbkit looks for an order that a routine may have rolled back silently."""
 
 
-_KEYED: Final = tuple(table for table in TABLES if table != "history")
+_KEYED: Final = tuple(table for table in TPROC_C_TABLES if table != "history")
 _NOT_KEPT: Final = {
     10: "HammerDB's population has delivered lines that no balance holds",
     11: "HammerDB's deliveries do not count in c_delivery_cnt",
@@ -249,7 +249,7 @@ _NOT_KEPT: Final = {
 _STOCK_NOT_KEPT: Final = "HammerDB's new orders do not add to s_ytd, s_order_cnt and s_remote_cnt"
 
 
-def checks(spec: TprocCSpec) -> list[PlannedCheck]:
+def _checks(spec: TprocCSpec) -> list[PlannedCheck]:
     """Row counts, keys, routines and conditions of TPC-C 3.3.2."""
     return [
         *row_counts(spec),

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from hdbkit.config.specs.tproc_c import InputRules, TprocCLoad, TprocCSpec
 from hdbkit.contracts import Arguments, UserPlan
-from hdbkit.workloads.tproc_c.tables import CUSTOMERS, DISTRICTS, ITEMS, MAX_LINES, MIN_LINES, UNUSED_ITEM
+from hdbkit.workloads.tproc_c.tables import CUSTOMERS, DISTRICTS, ITEMS, MAX_ORDER_LINES, MIN_LINES, UNUSED_ITEM
 
-Numbers = NDArray[Any]
+_Numbers = NDArray[Any]
 _ROLLED_BACK: Final = {InputRules.SPEC: 100, InputRules.HAMMERDB: 99}
 """One in this many new orders names the unused item."""
 _REMOTE_LINE: Final = 1
@@ -60,7 +60,7 @@ class Inputs:
         engine need sort them. An unused item, which has no stock, is the last.
         """
         w_id, d_id, c_id = self._w_id(count), self._between(1, DISTRICTS, count), self._customer(count)
-        line_counts = self._between(MIN_LINES, MAX_LINES, count)
+        line_counts = self._between(MIN_LINES, MAX_ORDER_LINES, count)
         ends = np.cumsum(line_counts)
         lines = int(ends[-1]) if count else 0
         items = self._item(lines)
@@ -107,32 +107,32 @@ class Inputs:
         d_id, threshold = self._own_d_id, self._between(10, 20, count)
         return [(w, d_id, t) for w, t in zip(self._w_id(count).tolist(), threshold.tolist(), strict=True)]
 
-    def _between(self, low: int, high: int, count: int) -> Numbers:
+    def _between(self, low: int, high: int, count: int) -> _Numbers:
         return self._generator.integers(low, high, count, endpoint=True)
 
     def _percent(self, share: int, count: int) -> NDArray[np.bool_]:
         return self._between(1, 100, count) <= share
 
-    def _w_id(self, count: int) -> Numbers:
+    def _w_id(self, count: int) -> _Numbers:
         if self._home_w_id is None:
             return self._between(1, self._warehouses, count)
         return np.full(count, self._home_w_id)
 
-    def _other_warehouse(self, home: Numbers) -> Numbers:
+    def _other_warehouse(self, home: _Numbers) -> _Numbers:
         if self._warehouses == 1:
             return home
         other = self._between(1, self._warehouses - 1, len(home))
         return other + (other >= home)
 
-    def _skewed(self, a: int, low: int, high: int, constant: int, count: int) -> Numbers:
+    def _skewed(self, a: int, low: int, high: int, constant: int, count: int) -> _Numbers:
         return nurand(self._between(0, a, count), self._between(low, high, count), constant, low, high)
 
-    def _customer(self, count: int) -> Numbers:
+    def _customer(self, count: int) -> _Numbers:
         if not self._by_spec:
             return self._between(1, CUSTOMERS, count)
         return self._skewed(A_CUSTOMER, 1, CUSTOMERS, self._constants.customer, count)
 
-    def _item(self, count: int) -> Numbers:
+    def _item(self, count: int) -> _Numbers:
         if not self._by_spec:
             return self._between(1, ITEMS, count)
         return self._skewed(A_ITEM, 1, ITEMS, self._constants.item, count)
@@ -150,7 +150,7 @@ class Inputs:
         constant = self._constants.last if self._by_spec else self._constants.last_of_load
         by_name = self._percent(_BY_NAME, count).tolist()
         c_ids = self._customer(count).tolist()
-        names = self._skewed(A_LAST, 0, NAMES - 1, constant, count).tolist()
+        names = self._skewed(A_LAST, 0, LAST_NAME_COUNT - 1, constant, count).tolist()
         return c_ids, [LAST_NAMES[name] for name in names], by_name
 
     def _amounts(self, count: int) -> list[str]:
@@ -161,8 +161,10 @@ class Inputs:
 
 
 _SYLLABLES: Final = ("BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING")
-NAMES: Final = 1_000
-LAST_NAMES: Final = tuple(_SYLLABLES[n // 100] + _SYLLABLES[n // 10 % 10] + _SYLLABLES[n % 10] for n in range(NAMES))
+LAST_NAME_COUNT: Final = 1_000
+LAST_NAMES: Final = tuple(
+    _SYLLABLES[n // 100] + _SYLLABLES[n // 10 % 10] + _SYLLABLES[n % 10] for n in range(LAST_NAME_COUNT)
+)
 """The thousand last names, by number."""
 
 A_LAST: Final = 255

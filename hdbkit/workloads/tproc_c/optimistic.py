@@ -34,9 +34,9 @@ _LAST_ORDERS: Final = 20
 _DATA_LENGTH, _DATA_SHOWN = 500, 200
 _LOW_STOCK, _FILLED_UP = 10, 91
 
-Step = tuple[str, Arguments]
-_CLOCK: Final[Step] = ("client_read_time", ())
-Work = Callable[[OptimisticSession, Arguments], tuple[Row, Sequence[Step]]]
+_Step = tuple[str, Arguments]
+_CLOCK: Final[_Step] = ("client_read_time", ())
+_Work = Callable[[OptimisticSession, Arguments], tuple[Row, Sequence[_Step]]]
 """Reads and calculates: the row of the result, and the changes."""
 
 
@@ -45,7 +45,7 @@ def statements(_: OptimisticSession, read_only: bool = False) -> tuple[str, ...]
     return _READING if read_only else _STEPS
 
 
-def _transaction(work: Work) -> Callable[[OptimisticSession, Arguments], list[Row]]:
+def _transaction(work: _Work) -> Callable[[OptimisticSession, Arguments], list[Row]]:
     """``work``, then its changes as one; any failure leaves nothing watched."""
 
     @wraps(work)
@@ -62,7 +62,7 @@ def _transaction(work: Work) -> Callable[[OptimisticSession, Arguments], list[Ro
 
 
 @_transaction
-def new_order(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[Step]]:
+def new_order(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[_Step]]:
     """TPC-C 2.4.2. Raises ``RolledBackByDesign`` when an item is unknown."""
     w_id, d_id, c_id, item_ids, supply_w_ids, quantities = inputs
     lines = list(zip(item_ids, supply_w_ids, quantities, strict=True))
@@ -79,7 +79,7 @@ def new_order(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Seque
     w_tax, d_tax, o_id, discount, c_last, c_credit = heading
     entered, stocks = _moment(time), {one: rows[0] for one, rows in zip(wanted, found, strict=True)}
     kept = {one: list(row[3:7]) for one, row in stocks.items()}
-    changes: list[Step] = [
+    changes: list[_Step] = [
         (
             "client_write_order",
             (w_id, d_id, o_id, c_id, entered, len(lines), int(all(s == w_id for s in supply_w_ids))),
@@ -107,7 +107,7 @@ def _taken(counts: list[int], quantity: int, is_remote: bool) -> int:
 
 
 @_transaction
-def payment(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[Step]]:
+def payment(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[_Step]]:
     """TPC-C 2.5.2."""
     w_id, d_id, c_w_id, c_d_id, c_id, c_last, amount = inputs
     c_id = c_id or _named(session, c_w_id, c_d_id, c_last)
@@ -118,7 +118,7 @@ def payment(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequenc
     *who, balance, data = payer
     w_name, d_name, *addresses = names
     paid_at = _moment(time)
-    changes: list[Step] = [
+    changes: list[_Step] = [
         ("client_write_payer", (*customer, amount)),
         ("client_write_payment", (w_id, d_id, *customer, paid_at, amount, f"{w_name}    {d_name}")),
     ]
@@ -130,7 +130,7 @@ def payment(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequenc
 
 
 @_transaction
-def order_status(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[Step]]:
+def order_status(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[_Step]]:
     """TPC-C 2.6.2."""
     w_id, d_id, c_id, c_last = inputs
     c_id = c_id or _named(session, w_id, d_id, c_last)
@@ -143,7 +143,7 @@ def order_status(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Se
 
 
 @_transaction
-def delivery(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[Step]]:
+def delivery(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[_Step]]:
     """TPC-C 2.7.4."""
     w_id, carrier_id = inputs
     districts = range(1, DISTRICTS + 1)
@@ -152,7 +152,7 @@ def delivery(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequen
     )
     found = [(w_id, d_id, head[0][0]) for d_id, head in zip(districts, heads, strict=True) if head]
     read = session.read([(step, order) for order in found for step in ("client_read_order", "client_read_lines")])
-    delivered_at, changes = _moment(time), list[Step]()
+    delivered_at, changes = _moment(time), list[_Step]()
     for order, (heading,), lines in zip(found, read[::2], read[1::2], strict=True):
         c_id, entered, _, *counts = heading
         amount = sum(line[4] for line in lines)
@@ -165,7 +165,7 @@ def delivery(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequen
 
 
 @_transaction
-def stock_level(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[Step]]:
+def stock_level(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequence[_Step]]:
     """TPC-C 2.8.2. What is read at different moments may differ (2.8.2.3), so nothing is watched."""
     w_id, d_id, threshold = inputs
     (((next_o_id,),),) = session.read([("client_read_next_order", (w_id, d_id))])

@@ -20,23 +20,23 @@ from numpy.typing import NDArray
 from hdbkit.config.specs.tproc_c import TprocCSpec
 from hdbkit.contracts import Part, TableLoad
 from hdbkit.errors import InputError
-from hdbkit.workloads.tproc_c.inputs import A_LAST, LAST_NAMES, NAMES, load_constant, nurand
+from hdbkit.workloads.tproc_c.inputs import A_LAST, LAST_NAME_COUNT, LAST_NAMES, load_constant, nurand
 from hdbkit.workloads.tproc_c.tables import (
     CUSTOMERS,
     DISTRICTS,
     FIRST_NEW_ORDER,
     ITEMS,
-    MAX_LINES,
+    MAX_ORDER_LINES,
     MIN_LINES,
     ORDERS,
-    TABLES,
+    TPROC_C_TABLES,
     WAREHOUSE_TABLES,
 )
 
-Column = NDArray[np.bytes_]
-Columns = Sequence[Column | bytes]
+_Column = NDArray[np.bytes_]
+Columns = Sequence[_Column | bytes]
 """Columns with the same number of rows; plain bytes are a constant column."""
-Numbers = NDArray[np.int32]
+_Numbers = NDArray[np.int32]
 
 NULL: Final = b"\\N"
 _ALPHABET: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -51,18 +51,18 @@ def lines(columns: Columns, rows: int) -> bytes:
     return glued(cells, rows).tobytes().translate(None, b"\0")
 
 
-def whole(values: NDArray[Any]) -> Column:
+def _whole(values: NDArray[Any]) -> _Column:
     """Whole numbers from 0 to 100,000."""
     return _whole_table().take(values)
 
 
-def decimal(values: NDArray[Any], decimals: int) -> Column:
+def decimal(values: NDArray[Any], decimals: int) -> _Column:
     """Numbers given in units of the last of ``decimals`` digits: ``decimal([1234], 2)`` is 12.34."""
     units, rest = np.divmod(values, 10**decimals)
-    return glued((whole(units), b".", _digit_table(decimals).take(rest)), len(values))
+    return glued((_whole(units), b".", _digit_table(decimals).take(rest)), len(values))
 
 
-def glued(columns: Columns, rows: int) -> Column:
+def glued(columns: Columns, rows: int) -> _Column:
     """Columns side by side as one column."""
     widths = [len(column) if isinstance(column, bytes) else column.dtype.itemsize for column in columns]
     record = np.empty(rows, dtype=[(f"f{i}", f"S{width}") for i, width in enumerate(widths)])
@@ -71,7 +71,7 @@ def glued(columns: Columns, rows: int) -> Column:
     return record.view(f"S{sum(widths)}")
 
 
-class Draw:
+class _Draw:
     """The random columns of one table of one warehouse, from a separate counter-based stream.
 
     The stream's key is (seed, table, warehouse): whoever makes that table of that warehouse, wherever, draws the
@@ -83,11 +83,11 @@ class Draw:
         self._bits = np.random.Philox(key=np.array([seed, table << 32 | w_id], dtype=np.uint64))
         self._generator = np.random.Generator(self._bits)
 
-    def between(self, low: int, high: int, rows: int) -> Numbers:
+    def between(self, low: int, high: int, rows: int) -> _Numbers:
         """Whole numbers from ``low`` to ``high``, both included."""
         return self._generator.integers(low, high, rows, dtype=np.int32, endpoint=True)
 
-    def permutations(self, count: int, of: int) -> Numbers:
+    def permutations(self, count: int, of: int) -> _Numbers:
         """This many random permutations of 1 to ``of``, one after another."""
         ordered = np.broadcast_to(np.arange(1, of + 1, dtype=np.int32), (count, of))
         return self._generator.permuted(ordered, axis=1).ravel()
@@ -96,19 +96,19 @@ class Draw:
         """True in this percentage of rows."""
         return self.between(1, 100, rows) <= percent
 
-    def digits(self, width: int, rows: int) -> Column:
+    def digits(self, width: int, rows: int) -> _Column:
         """An n-string (TPC-C 4.3.2.2) of a fixed width that is a multiple of 4."""
         groups = self._generator.integers(0, 10_000, rows * width // 4, dtype=np.uint16)
         return _digit_table(4).take(groups).view(f"S{width}")
 
-    def letters(self, low: int, high: int, rows: int) -> Column:
+    def letters(self, low: int, high: int, rows: int) -> _Column:
         """An a-string (TPC-C 4.3.2.2) of random length from ``low`` to ``high``."""
         text = self._letters(high, rows)
         if low == high:
             return _column(text)
         return _column(text & _kept(high, text.shape[1])[self.between(low, high, rows)])
 
-    def data(self, low: int, high: int, rows: int) -> Column:
+    def data(self, low: int, high: int, rows: int) -> _Column:
         """An a-string of which one in ten, at a random position, holds ``ORIGINAL`` (TPC-C 4.3.3.1)."""
         text = self._letters(high, rows)
         lengths = self.between(low, high, rows)
@@ -124,7 +124,7 @@ class Draw:
         return text if width == 2 * pairs else text[:, :width]
 
 
-def _column(text: NDArray[np.uint8]) -> Column:
+def _column(text: NDArray[np.uint8]) -> _Column:
     return np.ascontiguousarray(text).view(f"S{text.shape[1]}").ravel()
 
 
@@ -143,12 +143,12 @@ def _kept(longest: int, width: int) -> NDArray[np.uint8]:
 
 
 @cache
-def _whole_table() -> Column:
+def _whole_table() -> _Column:
     return np.array([b"%d" % number for number in range(_MAX_NUMBER + 1)])
 
 
 @cache
-def _digit_table(width: int) -> Column:
+def _digit_table(width: int) -> _Column:
     return np.array([b"%0*d" % (width, number) for number in range(10**width)])
 
 
@@ -161,8 +161,8 @@ _LAST_NAMES: Final = np.array([name.encode() for name in LAST_NAMES])
 
 def parts(spec: TprocCSpec) -> list[Part]:
     """The items, then one part per warehouse. Rows and sizes are expected values: the lines of orders are random."""
-    item = TABLES[_ITEM]
-    tables = [TABLES[name] for name in WAREHOUSE_TABLES]
+    item = TPROC_C_TABLES[_ITEM]
+    tables = [TPROC_C_TABLES[name] for name in WAREHOUSE_TABLES]
     rows = sum(table.rows for table in tables)
     size_bytes = sum(table.rows * table.row_bytes for table in tables)
     warehouses = [Part(f"{_WAREHOUSE}{w_id}", rows, size_bytes) for w_id in range(1, spec.warehouses + 1)]
@@ -186,19 +186,19 @@ def part(spec: TprocCSpec, key: str) -> Iterator[TableLoad]:
 
 
 def _table_load(spec: TprocCSpec, name: str, w_id: int) -> TableLoad:
-    table = TABLES[name]
+    table = TPROC_C_TABLES[name]
     return TableLoad(table, _MAKERS[name](spec.seed, w_id))
 
 
-def _stream(seed: int, name: str, w_id: int) -> Draw:
-    return Draw(seed, TABLES[name].number, w_id)
+def _stream(seed: int, name: str, w_id: int) -> _Draw:
+    return _Draw(seed, TPROC_C_TABLES[name].number, w_id)
 
 
-def _numbers(rows: int, first: int = 1) -> Numbers:
+def _numbers(rows: int, first: int = 1) -> _Numbers:
     return np.arange(first, first + rows, dtype=np.int32)
 
 
-def _address(draw: Draw, rows: int) -> tuple[Column, ...]:
+def _address(draw: _Draw, rows: int) -> tuple[_Column, ...]:
     """Two streets, city, state, and a zip code of four digits and 11111 (TPC-C 4.3.2.7)."""
     return (
         draw.letters(10, 20, rows),
@@ -213,8 +213,8 @@ def _items(seed: int, w_id: int) -> Iterator[bytes]:
     draw, rows = _stream(seed, "item", w_id), 25_000
     for first in range(1, ITEMS + 1, rows):
         columns: Columns = (
-            whole(_numbers(rows, first)),
-            whole(draw.between(1, 10_000, rows)),
+            _whole(_numbers(rows, first)),
+            _whole(draw.between(1, 10_000, rows)),
             draw.letters(14, 24, rows),
             decimal(draw.between(100, 10_000, rows), 2),
             draw.data(26, 50, rows),
@@ -237,7 +237,7 @@ def _warehouse(seed: int, w_id: int) -> Iterator[bytes]:
 def _districts(seed: int, w_id: int) -> Iterator[bytes]:
     draw = _stream(seed, "district", w_id)
     columns: Columns = (
-        whole(_numbers(DISTRICTS)),
+        _whole(_numbers(DISTRICTS)),
         b"%d" % w_id,
         draw.letters(6, 10, DISTRICTS),
         *_address(draw, DISTRICTS),
@@ -252,9 +252,9 @@ def _stock(seed: int, w_id: int) -> Iterator[bytes]:
     draw, rows = _stream(seed, "stock", w_id), 5_000
     for first in range(1, ITEMS + 1, rows):
         columns: Columns = (
-            whole(_numbers(rows, first)),
+            _whole(_numbers(rows, first)),
             b"%d" % w_id,
-            whole(draw.between(10, 100, rows)),
+            _whole(draw.between(10, 100, rows)),
             *(draw.letters(24, 24, rows) for _ in range(DISTRICTS)),
             b"0",
             b"0",
@@ -266,19 +266,23 @@ def _stock(seed: int, w_id: int) -> Iterator[bytes]:
 
 def _customers(seed: int, w_id: int) -> Iterator[bytes]:
     """One chunk per district: names 0 to 999 in order for the first thousand, NURand for the others."""
-    draw, rows, others = _stream(seed, "customer", w_id), CUSTOMERS, CUSTOMERS - NAMES
+    draw, rows, others = _stream(seed, "customer", w_id), CUSTOMERS, CUSTOMERS - LAST_NAME_COUNT
     constant = load_constant(seed)
     for d_id in range(1, DISTRICTS + 1):
         random_names = nurand(
-            draw.between(0, A_LAST, others), draw.between(0, NAMES - 1, others), constant, 0, NAMES - 1
+            draw.between(0, A_LAST, others),
+            draw.between(0, LAST_NAME_COUNT - 1, others),
+            constant,
+            0,
+            LAST_NAME_COUNT - 1,
         )
         columns: Columns = (
-            whole(_numbers(rows)),
+            _whole(_numbers(rows)),
             b"%d" % d_id,
             b"%d" % w_id,
             draw.letters(8, 16, rows),
             b"OE",
-            _LAST_NAMES[np.concatenate([np.arange(NAMES), random_names])],
+            _LAST_NAMES[np.concatenate([np.arange(LAST_NAME_COUNT), random_names])],
             *_address(draw, rows),
             draw.digits(16, rows),
             _NOW,
@@ -298,14 +302,14 @@ def _history(seed: int, w_id: int) -> Iterator[bytes]:
     """One payment of each customer."""
     draw, rows = _stream(seed, "history", w_id), DISTRICTS * CUSTOMERS
     c_id, d_id = np.tile(_numbers(CUSTOMERS), DISTRICTS), np.repeat(_numbers(DISTRICTS), CUSTOMERS)
-    here, district = b"%d" % w_id, whole(d_id)
-    columns: Columns = (whole(c_id), district, here, district, here, _NOW, b"10.00", draw.letters(12, 24, rows))
+    here, district = b"%d" % w_id, _whole(d_id)
+    columns: Columns = (_whole(c_id), district, here, district, here, _NOW, b"10.00", draw.letters(12, 24, rows))
     yield lines(columns, rows)
 
 
-def _line_counts(draw: Draw) -> Numbers:
+def _line_counts(draw: _Draw) -> _Numbers:
     """The number of lines of each order of a warehouse: the first draw of the stream of ``orders``."""
-    return draw.between(MIN_LINES, MAX_LINES, DISTRICTS * ORDERS)
+    return draw.between(MIN_LINES, MAX_ORDER_LINES, DISTRICTS * ORDERS)
 
 
 def _orders(seed: int, w_id: int) -> Iterator[bytes]:
@@ -313,15 +317,15 @@ def _orders(seed: int, w_id: int) -> Iterator[bytes]:
     draw, rows = _stream(seed, "orders", w_id), DISTRICTS * ORDERS
     line_counts = _line_counts(draw)
     o_id = np.tile(_numbers(ORDERS), DISTRICTS)
-    carriers = whole(draw.between(1, 10, rows))
+    carriers = _whole(draw.between(1, 10, rows))
     columns: Columns = (
-        whole(o_id),
-        whole(np.repeat(_numbers(DISTRICTS), ORDERS)),
+        _whole(o_id),
+        _whole(np.repeat(_numbers(DISTRICTS), ORDERS)),
         b"%d" % w_id,
-        whole(draw.permutations(DISTRICTS, CUSTOMERS)),
+        _whole(draw.permutations(DISTRICTS, CUSTOMERS)),
         _NOW,
         np.where(o_id < FIRST_NEW_ORDER, carriers, NULL),
-        whole(line_counts),
+        _whole(line_counts),
         b"1",
     )
     yield lines(columns, rows)
@@ -330,8 +334,8 @@ def _orders(seed: int, w_id: int) -> Iterator[bytes]:
 def _new_orders(seed: int, w_id: int) -> Iterator[bytes]:  # noqa: ARG001  nothing in it is random
     waiting = ORDERS - FIRST_NEW_ORDER + 1
     columns: Columns = (
-        whole(np.tile(_numbers(waiting, FIRST_NEW_ORDER), DISTRICTS)),
-        whole(np.repeat(_numbers(DISTRICTS), waiting)),
+        _whole(np.tile(_numbers(waiting, FIRST_NEW_ORDER), DISTRICTS)),
+        _whole(np.repeat(_numbers(DISTRICTS), waiting)),
         b"%d" % w_id,
     )
     yield lines(columns, DISTRICTS * waiting)
@@ -347,11 +351,11 @@ def _order_lines(seed: int, w_id: int) -> Iterator[bytes]:
         before = np.repeat(np.cumsum(counts) - counts, counts)
         delivered = o_id < FIRST_NEW_ORDER
         columns: Columns = (
-            whole(o_id),
+            _whole(o_id),
             b"%d" % d_id,
             here,
-            whole(np.arange(rows) - before + 1),
-            whole(draw.between(1, ITEMS, rows)),
+            _whole(np.arange(rows) - before + 1),
+            _whole(draw.between(1, ITEMS, rows)),
             here,
             np.where(delivered, _NOW, NULL),
             b"5",

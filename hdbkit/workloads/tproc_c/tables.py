@@ -18,12 +18,12 @@ ORDERS: Final = CUSTOMERS
 FIRST_NEW_ORDER: Final = 2_101
 """The first order of a district that is not delivered yet."""
 MIN_LINES: Final = 5
-MAX_LINES: Final = 15
-MEAN_LINES: Final = (MIN_LINES + MAX_LINES) // 2
+MAX_ORDER_LINES: Final = 15
+MEAN_LINES: Final = (MIN_LINES + MAX_ORDER_LINES) // 2
 
 
 @dataclass(frozen=True)
-class Table(contracts.Table):
+class _Table(contracts.Table):
     """A table. ``rows`` is for one warehouse (for ``item``: all there are), ``row_bytes`` a row's mean as text.
 
     ``number`` identifies its random stream; it never changes.
@@ -55,7 +55,7 @@ USES: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
     "stock_level": {"SELECT": frozenset({"district", "order_line", "stock"})},
 }
 """The tables that each transaction uses, by privilege."""
-COUNTED: Final = frozenset({"district"})
+COUNTING_TABLES: Final = frozenset({"district"})
 """The table of the order numbers, which are the count of new orders."""
 
 
@@ -79,8 +79,8 @@ _KEYS: Final = {
 """The primary keys; the history has none."""
 
 
-def _table(name: str, number: int, rows: int, row_bytes: int, columns: tuple[str, ...]) -> Table:
-    return Table(name, columns, _KEYS.get(name, ()), number=number, rows=rows, row_bytes=row_bytes)
+def _table(name: str, number: int, rows: int, row_bytes: int, columns: tuple[str, ...]) -> _Table:
+    return _Table(name, columns, _KEYS.get(name, ()), number=number, rows=rows, row_bytes=row_bytes)
 
 
 _S_DISTS = tuple(f"s_dist_{d:02d}" for d in range(1, DISTRICTS + 1))
@@ -91,7 +91,7 @@ def _address(prefix: str) -> tuple[str, ...]:
     return tuple(f"{prefix}_{name}" for name in _ADDRESS)
 
 
-TABLES: Final = {
+TPROC_C_TABLES: Final = {
     table.name: table
     for table in (
         _table("item", 1, ITEMS, 75, ("i_id", "i_im_id", "i_name", "i_price", "i_data")),
@@ -151,4 +151,4 @@ TABLES: Final = {
 }
 """By name. ``item`` is loaded once, the others for each warehouse in this order."""
 
-WAREHOUSE_TABLES: Final = tuple(name for name in TABLES if name != "item")
+WAREHOUSE_TABLES: Final = tuple(name for name in TPROC_C_TABLES if name != "item")

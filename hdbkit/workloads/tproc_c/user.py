@@ -26,8 +26,8 @@ _ORDER_ID: Final = struct.Struct("<I")
 NEW_ORDER: Final = TRANSACTIONS.index("new_order")
 
 Bind = Callable[[Arguments], Any]
-Perform = Callable[[Any], Any]
-Call = tuple[Perform, Bind]
+_Perform = Callable[[Any], Any]
+TransactionCall = tuple[_Perform, Bind]
 """Performs a transaction, and binds its inputs before the clock starts."""
 
 
@@ -50,7 +50,7 @@ class TprocCUser:
         self._inputs = self.inputs(spec, load, plan, generator)
         self._deck = (Deck if load.input_rules is InputRules.SPEC else Draws)(load.weights, generator)
         self._heads = Heads(plan.index, DETAILS)
-        self._calls: list[Iterator[Call]] = [repeat(call) for call in self._prepared(session, load)]
+        self._calls: list[Iterator[TransactionCall]] = [repeat(call) for call in self._prepared(session, load)]
         if routes:
             self._take_turns(session, load, routes)
         self._rows: Callable[[Any], Any] = _as_it_is if load.routines is Routines.CLIENT else session.rows
@@ -91,13 +91,13 @@ class TprocCUser:
             kind = TRANSACTIONS.index(name)
             self._calls[kind] = route.turns([prepared[id(one)][kind] for one in route.sessions])
 
-    def _prepared(self, session: Session, load: TprocCLoad) -> list[Call]:
+    def _prepared(self, session: Session, load: TprocCLoad) -> list[TransactionCall]:
         if load.routines is Routines.CLIENT:
             return _client(session, load.read_only)
         return stored(session, [f"call_{name}" for name in TRANSACTIONS])
 
 
-def stored(session: Session, calls: Sequence[str]) -> list[Call]:
+def stored(session: Session, calls: Sequence[str]) -> list[TransactionCall]:
     """Each transaction as one call of its stored routine, through the prepared statements ``calls``."""
     session.prepare(calls)
     perform = session.perform  # one object, by which a client with several sessions finds how it is sent
@@ -111,7 +111,7 @@ def client_side(session: Session) -> ModuleType:
     return optimistic if hasattr(session, OptimisticSession.change.__name__) else client
 
 
-def _client(session: Session, read_only: bool) -> list[Call]:
+def _client(session: Session, read_only: bool) -> list[TransactionCall]:
     """Each transaction as what the client sends."""
     sent = client_side(session)
     session.prepare(sent.statements(session, read_only))

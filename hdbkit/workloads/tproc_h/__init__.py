@@ -29,8 +29,9 @@ from hdbkit.contracts import (
     Workload,
 )
 from hdbkit.errors import InputError
-from hdbkit.sql import Statement, statements
-from hdbkit.workloads.tproc_h.tables import TABLES
+from hdbkit.sql import statements
+from hdbkit.statement import Statement
+from hdbkit.workloads.tproc_h.tables import TPROC_H_TABLES
 
 QUERY_TIME = Metric(
     name="geometric mean",
@@ -39,7 +40,7 @@ QUERY_TIME = Metric(
     measure=Measure.GEOMETRIC_MEAN,
     operations=QUERIES,
 )
-DETAILS = MappingProxyType(
+_DETAILS = MappingProxyType(
     {"stream": "u2", "query_set": "u2", "rows": "u4", "rows_read": "i8", "bytes_read": "i8", "temporary_files": "i8"}
 )
 """The stream and the number of the query set of a query, the rows of its result, and what it read (``work``)."""
@@ -65,8 +66,8 @@ class TprocH(Workload):
     operations: tuple[str, ...] = (*QUERIES, *REFRESHES)
     reading = frozenset(QUERIES)
     metric = QUERY_TIME
-    details: Mapping[str, str] = DETAILS
-    tables: Mapping[str, Table] = MappingProxyType(TABLES)
+    details: Mapping[str, str] = _DETAILS
+    tables: Mapping[str, Table] = MappingProxyType(TPROC_H_TABLES)
     instead: Mapping[Capability, str] = MappingProxyType({Capability.SERVER: "use one virtual user, or omit refresh"})
     preload: tuple[str, ...] = ("hdbkit.workloads.tproc_h.user",)
 
@@ -109,10 +110,10 @@ class TprocH(Workload):
 
     def listed(self, load: Load) -> list[tuple[tuple[str, ...], int]]:
         """The queries of each stream in its order, and the refresh functions."""
-        from hdbkit.workloads.tproc_h.streams import operations_of
+        from hdbkit.workloads.tproc_h.streams import operations_in_stream
 
         own = self.load(load)
-        return [(operations_of(own, index), len(own.sets_of(index))) for index in range(own.virtual_users)]
+        return [(operations_in_stream(own, index), len(own.sets_of(index))) for index in range(own.virtual_users)]
 
     def needs(self, load: Load) -> frozenset[Capability]:
         """SQL; a server for queries and refresh functions at the same time."""
@@ -122,7 +123,7 @@ class TprocH(Workload):
     def access(self, load: Load, dialects: tuple[str, ...] = ()) -> Access:
         """Reading of all tables; the refresh functions insert and delete orders and lines."""
         changed = dict.fromkeys(("INSERT", "DELETE"), frozenset({"orders", "lineitem"}))
-        return Access({"SELECT": frozenset(TABLES), **(changed if self.load(load).refreshes else {})})
+        return Access({"SELECT": frozenset(TPROC_H_TABLES), **(changed if self.load(load).refreshes else {})})
 
     def details_from_results(self, load: Load) -> bool:
         """True: the number of rows, and what was read."""
@@ -165,7 +166,7 @@ class TprocH(Workload):
         """A stream, ready to run."""
         from hdbkit.workloads.tproc_h.user import TprocHUser
 
-        return TprocHUser(session, self.spec, self.load(load), plan, DETAILS, routes)
+        return TprocHUser(session, self.spec, self.load(load), plan, _DETAILS, routes)
 
     def examples(self, load: Load, plan: UserPlan) -> Mapping[str, Mapping[str, Any]]:
         """The queries of the first set of a stream, with their parameters."""
@@ -189,7 +190,7 @@ class TprocH(Workload):
             return None
         from hdbkit.workloads.tproc_h import refresh
 
-        return lambda session: refresh.undo(cast(SqlSession, session), self.spec, own.update_sets)
+        return lambda session: refresh.undo_refresh(cast(SqlSession, session), self.spec, own.update_sets)
 
     def checks(self, dialects: tuple[str, ...]) -> list[PlannedCheck]:
         """Tables, row counts, indexes, and the totals of the orders."""

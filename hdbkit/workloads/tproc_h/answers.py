@@ -28,8 +28,8 @@ from hdbkit.errors import InputError
 from hdbkit.workloads import workload
 from hdbkit.workloads.checking import all_there, divided
 from hdbkit.workloads.tproc_h import population
-from hdbkit.workloads.tproc_h.streams import Values, drawn
-from hdbkit.workloads.tproc_h.tables import SUMMED, TABLES, lines_at, sums_at
+from hdbkit.workloads.tproc_h.streams import SubstitutionValues, drawn
+from hdbkit.workloads.tproc_h.tables import SUMMED, TPROC_H_TABLES, lines_at, sums_at
 
 MAX_SCALE: Final = 1.0
 """Up to this scale factor the reference is made in about a minute."""
@@ -64,7 +64,7 @@ def checks(spec: TprocHSpec, seed: int) -> list[PlannedCheck]:
     return [
         *(
             PlannedCheck(f"content of {table}", partial(_content, table=table, generated=generated))
-            for table in TABLES
+            for table in TPROC_H_TABLES
         ),
         *(
             PlannedCheck(f"answer of {name}", partial(_compared, name=name, values=values[name], reference=reference))
@@ -75,7 +75,7 @@ def checks(spec: TprocHSpec, seed: int) -> list[PlannedCheck]:
 
 def _content(session: CheckSession, *, table: str, generated: _Generated) -> Check:
     """The columns of a table have the checksums of the generator's rows."""
-    name, columns = f"content of {table}", TABLES[table].columns
+    name, columns = f"content of {table}", TPROC_H_TABLES[table].columns
     found = checksums(table, generated.stored(session, table))
     wrong = [column for column, one, due in zip(columns, found, generated.sums[table], strict=True) if one != due]
     return Check(name, not wrong, f"not as generated: {', '.join(wrong)}" if wrong else "every column as generated")
@@ -83,7 +83,7 @@ def _content(session: CheckSession, *, table: str, generated: _Generated) -> Che
 
 def checksums(table: str, rows: Iterable[Sequence[Any]]) -> list[int]:
     """A checksum of each column of a table: of its values with their keys, in any order."""
-    columns, types, keys = (getattr(TABLES[table], name) for name in ("columns", "types", "key"))
+    columns, types, keys = (getattr(TPROC_H_TABLES[table], name) for name in ("columns", "types", "key"))
     as_text, key_at = [_AS_TEXT[kind] for kind in types], [columns.index(key) for key in keys]
     sums = [0] * len(columns)
     for row in rows:
@@ -112,7 +112,7 @@ class _Generated:
     @cached_property
     def sums(self) -> dict[str, list[int]]:
         """The checksums of the columns of each table."""
-        found = {name: [0] * len(table.columns) for name, table in TABLES.items()}
+        found = {name: [0] * len(table.columns) for name, table in TPROC_H_TABLES.items()}
         for part in population.parts(self._spec):
             for load in population.part(self._spec, part.key):
                 name = load.table.name
@@ -123,13 +123,15 @@ class _Generated:
     def stored(self, session: CheckSession, table: str) -> Iterator[Row]:
         """The rows of a table in the database, some keys at a time."""
         of_key = "orders" if table == "lineitem" else "part" if table == "partsupp" else table
-        last = TABLES[of_key].rows_at(self._spec.scale_factor) * (_KEYS_PER_ORDER if of_key == "orders" else 1)
+        last = TPROC_H_TABLES[of_key].rows_at(self._spec.scale_factor) * (
+            _KEYS_PER_ORDER if of_key == "orders" else 1
+        )
         step = _ROWS_AT_ONCE // _ROWS_PER_KEY.get(table, 1)
         for first in range(0, last + 1, step):
             yield from session.ask(f"read_{table}", first_key=first, last_key=first + step - 1)
 
 
-def _compared(session: CheckSession, *, name: str, values: Values, reference: _Reference) -> Check:
+def _compared(session: CheckSession, *, name: str, values: SubstitutionValues, reference: _Reference) -> Check:
     expected, found = reference.rows(name, values), session.ask(name, **values)
     problem = difference(found, expected, name)
     return Check(f"answer of {name}", not problem, problem or f"as expected, number of rows: {len(found)}")
@@ -141,7 +143,7 @@ class _Reference:
     def __init__(self, scale_factor: float) -> None:
         self._work = workload(TprocHSpec(scale_factor=scale_factor, indexes=Indexes.NONE))
 
-    def rows(self, query: str, values: Values) -> list[Row]:
+    def rows(self, query: str, values: SubstitutionValues) -> list[Row]:
         """The rows of a query."""
         arguments = tuple(values[name] for name in self._session.parameters(query))
         return self._session.rows(self._session.perform(self._session.bind(query, arguments)))
@@ -237,8 +239,8 @@ def _shown(row: Row) -> str:
 def planned_checks(spec: TprocHSpec, indexes: tuple[str, ...]) -> list[PlannedCheck]:
     """All checks of a schema that was built as ``spec``, with these indexes."""
     return [
-        all_there("tables", tuple(TABLES), required=True),
-        *(PlannedCheck(f"rows of {table}", partial(_rows, spec=spec, table=table)) for table in TABLES),
+        all_there("tables", tuple(TPROC_H_TABLES), required=True),
+        *(PlannedCheck(f"rows of {table}", partial(_rows, spec=spec, table=table)) for table in TPROC_H_TABLES),
         all_there("indexes", indexes),
         *(
             PlannedCheck(f"sums of {table}", partial(_sums, table=table, known=known), needs=Capability.DECIMALS)
@@ -252,9 +254,11 @@ def planned_checks(spec: TprocHSpec, indexes: tuple[str, ...]) -> list[PlannedCh
 
 def _rows(session: CheckSession, *, spec: TprocHSpec, table: str) -> Check:
     rows, name = int(session.ask(f"count_{table}")[0][0]), f"rows of {table}"
-    expected = lines_at(spec.scale_factor) if table == "lineitem" else TABLES[table].rows_at(spec.scale_factor)
+    expected = (
+        lines_at(spec.scale_factor) if table == "lineitem" else TPROC_H_TABLES[table].rows_at(spec.scale_factor)
+    )
     if expected is None:
-        about = TABLES[table].rows_at(spec.scale_factor)
+        about = TPROC_H_TABLES[table].rows_at(spec.scale_factor)
         return Check(name, abs(rows - about) < 0.01 * about, f"{rows}, about {about} expected")
     return Check(name, rows == expected, f"{rows}, {expected} expected")
 
@@ -272,7 +276,7 @@ def _sums(session: CheckSession, *, table: str, known: tuple[Decimal, ...]) -> C
 
 def _lines(session: CheckSession, *, spec: TprocHSpec) -> Check:
     """An order's total is the sum of its lines, each rounded down to cents twice (TPC-H 4.2.3)."""
-    keys = _KEYS_PER_ORDER * TABLES["orders"].rows_at(spec.scale_factor)
+    keys = _KEYS_PER_ORDER * TPROC_H_TABLES["orders"].rows_at(spec.scale_factor)
     asked = [{"first_key": low, "last_key": high} for low, high in divided([(1, keys)], session.at_once)]
     broken = sum(int(rows[0][0]) for rows in session.ask_each("broken_orders", asked))
     detail = "o_totalprice = sum of the lines' prices with discount and tax, to 15 cents: "

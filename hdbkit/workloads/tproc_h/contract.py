@@ -9,11 +9,11 @@ from typing import Final
 from hdbkit.config.specs.tproc_h import QUERIES
 from hdbkit.contracts import Capability, Operation
 from hdbkit.workloads.tproc_h.streams import drawn
-from hdbkit.workloads.tproc_h.tables import SUMMED, TABLES
+from hdbkit.workloads.tproc_h.tables import SUMMED, TPROC_H_TABLES
 
 _SQL: Final = frozenset({Capability.SQL})
 _INDEXES: Final = (
-    *(f"{table}_pk" for table in TABLES),
+    *(f"{table}_pk" for table in TPROC_H_TABLES),
     *("nation_by_region", "supplier_by_nation", "customer_by_nation", "partsupp_by_supplier"),
     *("orders_by_customer", "lineitem_by_part", "lineitem_by_shipdate", "partsupp_by_part", "lineitem_by_order"),
 )
@@ -46,11 +46,11 @@ _ANSWERS: Final[Mapping[str, str]] = {
 
 
 def _operations() -> Iterator[Operation]:
-    for table in TABLES:
+    for table in TPROC_H_TABLES:
         yield Operation(f"create_{table}", f"create the table {table}", needs=_SQL)
         yield Operation(f"count_{table}", f"the rows of {table}", columns=("rows",), needs=_SQL)
         yield Operation(
-            f"read_{table}", f"the rows of a run of keys of {table}", _KEYS, TABLES[table].columns, needs=_SQL
+            f"read_{table}", f"the rows of a run of keys of {table}", _KEYS, TPROC_H_TABLES[table].columns, needs=_SQL
         )
     for table, columns in SUMMED.items():
         yield Operation(f"sum_{table}", f"the sums of the decimals of {table}", columns=columns, needs=_SQL)

@@ -23,11 +23,11 @@ from hdbkit.workloads.built import require_access
 from hdbkit.workloads.checking import all_there
 from hdbkit.workloads.present import has_tables
 from hdbkit.workloads.tproc_h import TprocH
-from hdbkit.workloads.tproc_h.tables import TABLES
+from hdbkit.workloads.tproc_h.tables import TPROC_H_TABLES
 
 _FEWEST_LINES = 0.99
 """HammerDB draws the number of lines of each order, so their total varies."""
-_TABLE = re.compile(rf"'[^']*'|(?<![:.\w])(?:{'|'.join(TABLES)})\b")
+_TABLE = re.compile(rf"'[^']*'|(?<![:.\w])(?:{'|'.join(TPROC_H_TABLES)})\b")
 """A text, or the name of a table; not a value such as ``:nation``."""
 
 
@@ -51,13 +51,13 @@ class HammerDBTprocH(TprocH):
 
     def found(self, schema: Schema) -> WorkloadSpec | None:
         """The schema with its scale factor, by the number of suppliers; None if there is no schema."""
-        if not has_tables(schema.session, TABLES):
+        if not has_tables(schema.session, TPROC_H_TABLES):
             return None
         require_access(schema, self.access(Load()))
         suppliers = int(schema.session.ask("count_supplier")[0][0])
         if not suppliers:
             raise SchemaProblem("HammerDB's schema has no supplier; build it with HammerDB")
-        return TprocHSpec(scale_factor=suppliers / TABLES["supplier"].rows, schema_from=SchemaFrom.HAMMERDB)
+        return TprocHSpec(scale_factor=suppliers / TPROC_H_TABLES["supplier"].rows, schema_from=SchemaFrom.HAMMERDB)
 
     def advice_to_build(self, command: str) -> str:
         """HammerDB builds it."""
@@ -67,9 +67,13 @@ class HammerDBTprocH(TprocH):
         """Row counts, and keys."""
         counts = (
             PlannedCheck(f"rows of {table}", partial(_rows, table=table, scale_factor=self.spec.scale_factor))
-            for table in TABLES
+            for table in TPROC_H_TABLES
         )
-        return [all_there("tables", tuple(TABLES), required=True), *counts, all_there("keys", tuple(TABLES))]
+        return [
+            all_there("tables", tuple(TPROC_H_TABLES), required=True),
+            *counts,
+            all_there("keys", tuple(TPROC_H_TABLES)),
+        ]
 
     def answers(self, seed: int) -> list[PlannedCheck]:
         """Raises ``InputError``: its data are not the specification's."""
@@ -77,7 +81,7 @@ class HammerDBTprocH(TprocH):
 
 
 def _rows(session: CheckSession, *, table: str, scale_factor: float) -> Check:
-    rows, wanted = int(session.ask(f"count_{table}")[0][0]), TABLES[table].rows_at(scale_factor)
+    rows, wanted = int(session.ask(f"count_{table}")[0][0]), TPROC_H_TABLES[table].rows_at(scale_factor)
     least = round(_FEWEST_LINES * wanted) if table == "lineitem" else wanted
     return Check(f"rows of {table}", rows >= least, f"{rows}, at least {least} expected")
 

@@ -24,7 +24,7 @@ from typing import Final
 from hdbkit.config.specs.tproc_h import TprocHSpec
 from hdbkit.contracts import Part, TableLoad
 from hdbkit.errors import InputError
-from hdbkit.workloads.tproc_h.tables import TABLES
+from hdbkit.workloads.tproc_h.tables import TPROC_H_TABLES
 
 _TOOL: Final = "tpchgen-cli"
 _PART_BYTES: Final = 600_000_000
@@ -44,8 +44,8 @@ def parts(spec: TprocHSpec, loaders: int = 1, loaded: Collection[str] = ()) -> l
     Where parts would be smaller than 60 MB, they are fewer. If some parts are ``loaded``, the division is theirs,
     unless it cannot be one of this scale.
     """
-    rows = [table.rows_at(spec.scale_factor) for table in TABLES.values()]
-    size_bytes = sum(count * table.row_bytes for count, table in zip(rows, TABLES.values(), strict=True))
+    rows = [table.rows_at(spec.scale_factor) for table in TPROC_H_TABLES.values()]
+    size_bytes = sum(count * table.row_bytes for count, table in zip(rows, TPROC_H_TABLES.values(), strict=True))
     maximum = max(1, size_bytes // _SMALL_BYTES)
     earlier = _KEY.fullmatch(next(iter(loaded), ""))
     count = int(earlier[1]) if earlier else 0
@@ -54,7 +54,7 @@ def parts(spec: TprocHSpec, loaders: int = 1, loaded: Collection[str] = ()) -> l
     return [Part(f"{number}-{count}", sum(rows) // count, size_bytes // count) for number in range(1, count + 1)]
 
 
-def part(spec: TprocHSpec, key: str, tables: Iterable[str] = tuple(TABLES)) -> Iterator[TableLoad]:
+def part(spec: TprocHSpec, key: str, tables: Iterable[str] = tuple(TPROC_H_TABLES)) -> Iterator[TableLoad]:
     """The rows of the part ``<number>-<count>`` of some tables: a load for each table.
 
     Raises:
@@ -62,12 +62,12 @@ def part(spec: TprocHSpec, key: str, tables: Iterable[str] = tuple(TABLES)) -> I
     """
     found = by_table(_generated(spec.scale_factor, ",".join(tables), *map(int, key.split("-"))))
     for name, pieces in groupby(found, key=lambda piece: piece[0]):
-        yield TableLoad(TABLES[name], (rows for _, rows in pieces))
+        yield TableLoad(TPROC_H_TABLES[name], (rows for _, rows in pieces))
 
 
 def by_table(chunks: Iterable[bytes]) -> Iterator[tuple[str, bytes]]:
     """The rows of each chunk with the name of their table."""
-    heads = {name: "\t".join(table.columns).encode() + b"\n" for name, table in TABLES.items()}
+    heads = {name: "\t".join(table.columns).encode() + b"\n" for name, table in TPROC_H_TABLES.items()}
     current = ""
     for chunk in chunks:
         begin, here = 0, heads if _OF_NAMES in chunk else {}

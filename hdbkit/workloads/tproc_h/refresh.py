@@ -17,7 +17,7 @@ from hdbkit.config.specs.tproc_h import UPDATE_SETS, TprocHSpec
 from hdbkit.contracts import SqlSession
 from hdbkit.errors import InputError
 from hdbkit.workloads.tproc_h import population
-from hdbkit.workloads.tproc_h.tables import TABLES
+from hdbkit.workloads.tproc_h.tables import TPROC_H_TABLES
 
 _GAP: Final = 8
 """The keys of inserted orders are this much larger than those of the orders that have the same content."""
@@ -27,13 +27,13 @@ Keys = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Orders:
+class RefreshOrders:
     """Orders with their lines, as tab-separated text by table."""
 
     rows: dict[str, list[bytes]]
 
     @classmethod
-    def of_part(cls, spec: TprocHSpec, number: int) -> Orders:
+    def of_part(cls, spec: TprocHSpec, number: int) -> RefreshOrders:
         """The orders of one of 1000 parts, from 1. Raises ``InputError`` if the generator fails."""
         found: dict[str, list[bytes]] = {"orders": [], "lineitem": []}
         for load in population.part(spec, f"{number}-{UPDATE_SETS}", found):
@@ -53,9 +53,9 @@ class Orders:
         return tuple((first, last) for first, last in found)
 
     @property
-    def under_free_keys(self) -> Orders:
+    def under_free_keys(self) -> RefreshOrders:
         """The same orders under keys that no order of the generator has."""
-        return Orders({name: [_moved(row) for row in rows] for name, rows in self.rows.items()})
+        return RefreshOrders({name: [_moved(row) for row in rows] for name, rows in self.rows.items()})
 
     def __len__(self) -> int:
         """The number of rows of both tables."""
@@ -66,18 +66,20 @@ class Orders:
 class UpdateSet:
     """What a pair of refresh functions inserts and deletes."""
 
-    new: Orders
-    old: Orders
+    new: RefreshOrders
+    old: RefreshOrders
 
     @classmethod
     def numbered(cls, spec: TprocHSpec, number: int) -> UpdateSet:
         """The update set of this number, from 1 to 1000."""
-        return cls(Orders.of_part(spec, _opposite(number)).under_free_keys, Orders.of_part(spec, number))
+        return cls(
+            RefreshOrders.of_part(spec, _opposite(number)).under_free_keys, RefreshOrders.of_part(spec, number)
+        )
 
 
 def first_new_key(spec: TprocHSpec, number: int) -> int:
     """The key of the first order that an update set inserts, known without its rows."""
-    order = TABLES["orders"].rows_at(spec.scale_factor) // UPDATE_SETS * (_opposite(number) - 1) + 1
+    order = TPROC_H_TABLES["orders"].rows_at(spec.scale_factor) // UPDATE_SETS * (_opposite(number) - 1) + 1
     return order // 8 * 32 + order % 8 + _GAP
 
 
@@ -88,14 +90,14 @@ class Refresh:
         self._session = session
         session.prepare(_DELETES)
 
-    def insert(self, orders: Orders) -> int:
+    def insert(self, orders: RefreshOrders) -> int:
         """RF1."""
         self._session.begin()
         self._load(orders)
         self._session.commit()
         return len(orders)
 
-    def delete(self, orders: Orders) -> int:
+    def delete(self, orders: RefreshOrders) -> int:
         """RF2."""
         self._session.begin()
         self._delete(orders.keys)
@@ -113,15 +115,15 @@ class Refresh:
         self._load(one.old)
         self._session.commit()
 
-    def _present(self, orders: Orders) -> bool:
+    def _present(self, orders: RefreshOrders) -> bool:
         """Whether the first of these orders are there."""
         first, last = orders.keys[0]
         ((there,),) = self._session.query("count_refreshed_orders", first_key=first, last_key=last)
         return bool(there)
 
-    def _load(self, orders: Orders) -> None:
+    def _load(self, orders: RefreshOrders) -> None:
         for name, rows in orders.rows.items():
-            self._session.load(TABLES[name], [b"".join(rows)])
+            self._session.load(TPROC_H_TABLES[name], [b"".join(rows)])
 
     def _delete(self, keys: Keys) -> None:
         self._session.batch([(name, run) for name in _DELETES for run in keys])
@@ -139,7 +141,7 @@ def require_unapplied(session: SqlSession, spec: TprocHSpec, numbers: Iterable[i
             )
 
 
-def undo(session: SqlSession, spec: TprocHSpec, numbers: Iterable[int]) -> None:
+def undo_refresh(session: SqlSession, spec: TprocHSpec, numbers: Iterable[int]) -> None:
     """Undo those of the update sets that were applied, until the orders are those of the build."""
     refresh = Refresh(session)
     for number in numbers:
@@ -153,7 +155,7 @@ def undo(session: SqlSession, spec: TprocHSpec, numbers: Iterable[int]) -> None:
 def _is_as_built(session: SqlSession, spec: TprocHSpec) -> bool:
     """Whether no update set is applied. Reads all orders."""
     ((new,),), ((all_orders,),) = session.query("count_new_orders"), session.query("count_orders")
-    return not new and int(all_orders) == TABLES["orders"].rows_at(spec.scale_factor)
+    return not new and int(all_orders) == TPROC_H_TABLES["orders"].rows_at(spec.scale_factor)
 
 
 def _opposite(number: int) -> int:

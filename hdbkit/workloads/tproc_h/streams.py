@@ -84,7 +84,7 @@ spring steel tan thistle tomato turquoise violet wheat white yellow
 """
 _COLORS: Final = tuple(_COLOR_WORDS.split())
 _WORDS: Final = (("special", "pending", "unusual", "express"), ("packages", "requests", "accounts", "deposits"))
-Values = dict[str, Any]
+SubstitutionValues = dict[str, Any]
 
 
 def ordered(stream: int) -> tuple[str, ...]:
@@ -99,25 +99,25 @@ def queries_of(load: TprocHLoad, index: int) -> tuple[str, ...]:
     return tuple(name for name in ordered(load.stream_of(index)) if name in load.selected) if runs_queries else ()
 
 
-def operations_of(load: TprocHLoad, index: int) -> tuple[str, ...]:
+def operations_in_stream(load: TprocHLoad, index: int) -> tuple[str, ...]:
     """A set of a virtual user in order: queries, the pair of refresh functions, or one within the other."""
     before, after = REFRESHES
     queries = queries_of(load, index)
     return (before, *queries, after) if load.refreshes_in(index) else queries
 
 
-def first_set(stream: int, selected: Container[str], seed: int, scale_factor: float) -> dict[str, Values]:
+def first_set(stream: int, selected: Container[str], seed: int, scale_factor: float) -> dict[str, SubstitutionValues]:
     """The first set of queries of a stream in order, with their parameters."""
     source = random.Random(seed)
     return {name: drawn(name, source, scale_factor) for name in ordered(stream) if name in selected}
 
 
-def drawn(query: str, source: random.Random, scale_factor: float) -> Values:
+def drawn(query: str, source: random.Random, scale_factor: float) -> SubstitutionValues:
     """The parameters of a query by name, drawn by the rules of its clause."""
     return _DRAW[query](source, scale_factor)
 
 
-def _quarter(source: random.Random, first: date, last: date, months: int) -> Values:
+def _quarter(source: random.Random, first: date, last: date, months: int) -> SubstitutionValues:
     """The first day of a month between two, and the day ``months`` later."""
     number = source.randint(first.year * 12 + first.month - 1, last.year * 12 + last.month - 1)
     return {"first_day": _month(number), "end_day": _month(number + months)}
@@ -127,7 +127,7 @@ def _month(number: int) -> date:
     return date(number // 12, number % 12 + 1, 1)
 
 
-def _year(source: random.Random) -> Values:
+def _year(source: random.Random) -> SubstitutionValues:
     year = source.randint(1993, 1997)
     return {"first_day": date(year, 1, 1), "end_day": date(year + 1, 1, 1)}
 
@@ -140,32 +140,32 @@ def _syllables(source: random.Random, lists: tuple[tuple[str, ...], ...]) -> str
     return " ".join(source.choice(one) for one in lists)
 
 
-def _q06(source: random.Random, _: float) -> Values:
+def _q06(source: random.Random, _: float) -> SubstitutionValues:
     discount = Decimal(source.randint(2, 9)) / 100
     cent = Decimal("0.01")
     limits = {"min_discount": discount - cent, "max_discount": discount + cent}
     return {**_year(source), **limits, "quantity": source.randint(24, 25)}
 
 
-def _q07(source: random.Random, _: float) -> Values:
+def _q07(source: random.Random, _: float) -> SubstitutionValues:
     return dict(zip(("nation1", "nation2"), source.sample(_ALL_NATIONS, 2), strict=True))
 
 
-def _q08(source: random.Random, _: float) -> Values:
+def _q08(source: random.Random, _: float) -> SubstitutionValues:
     region = source.choice(_REGIONS)
     return {"nation": source.choice(_NATIONS[region]), "region": region, "type": _syllables(source, _TYPES)}
 
 
-def _q12(source: random.Random, _: float) -> Values:
+def _q12(source: random.Random, _: float) -> SubstitutionValues:
     return {**dict(zip(("mode1", "mode2"), source.sample(_MODES, 2), strict=True)), **_year(source)}
 
 
-def _q16(source: random.Random, _: float) -> Values:
+def _q16(source: random.Random, _: float) -> SubstitutionValues:
     sizes = {f"size{number}": size for number, size in enumerate(source.sample(range(1, 51), 8), 1)}
     return {"brand": _brand(source), "type": f"{_syllables(source, _TYPES[:2])}%", **sizes}
 
 
-def _q19(source: random.Random, _: float) -> Values:
+def _q19(source: random.Random, _: float) -> SubstitutionValues:
     quantities = {
         f"quantity{number}": source.randint(low, low + (9 if number == 1 else 10))
         for number, low in ((1, 1), (2, 10), (3, 20))
@@ -173,11 +173,11 @@ def _q19(source: random.Random, _: float) -> Values:
     return {**quantities, **{f"brand{number}": _brand(source) for number in (1, 2, 3)}}
 
 
-def _q22(source: random.Random, _: float) -> Values:
+def _q22(source: random.Random, _: float) -> SubstitutionValues:
     return {f"code{number}": str(code) for number, code in enumerate(source.sample(range(10, 35), 7), 1)}
 
 
-_DRAW: Final[Mapping[str, Callable[[random.Random, float], Values]]] = {
+_DRAW: Final[Mapping[str, Callable[[random.Random, float], SubstitutionValues]]] = {
     "q01": lambda source, _: {"last_shipdate": date(1998, 12, 1) - timedelta(days=source.randint(60, 120))},
     "q02": lambda source, _: {
         "size": source.randint(1, 50),

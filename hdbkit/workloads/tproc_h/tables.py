@@ -41,7 +41,7 @@ _TYPES: Final = {"i": "integer", "d": "decimal", "s": "text", "t": "date"}
 
 
 @dataclass(frozen=True)
-class Table(contracts.Table):
+class _Table(contracts.Table):
     """A table. ``rows`` is for scale factor 1, or its only size; ``row_bytes`` is a row's mean as text."""
 
     rows: int = 0
@@ -64,10 +64,10 @@ def sums_at(table: str, scale_factor: float) -> tuple[Decimal, ...] | None:
     return tuple(map(Decimal, known[table].split())) if known else None
 
 
-def _table(name: str, prefix: str, key: str, size: tuple[int, int], columns: str) -> Table:
+def _table(name: str, prefix: str, key: str, size: tuple[int, int], columns: str) -> _Table:
     """``columns``: name and type of each, without the prefix."""
     named = [one.split(":") for one in columns.split()]
-    return Table(
+    return _Table(
         name,
         tuple(f"{prefix}_{column}" for column, _ in named),
         tuple(f"{prefix}_{column}" for column in key.split()),
@@ -77,7 +77,7 @@ def _table(name: str, prefix: str, key: str, size: tuple[int, int], columns: str
     )
 
 
-TABLES: Final = {
+TPROC_H_TABLES: Final = {
     table.name: table
     for table in (
         _table("region", "r", "regionkey", (5, 77), "regionkey:i name:s comment:s"),
@@ -132,7 +132,7 @@ TABLES: Final = {
 
 SUMMED: Final = {
     name: tuple(column for column, kind in zip(table.columns, table.types, strict=True) if kind == "decimal")
-    for name, table in TABLES.items()
+    for name, table in TPROC_H_TABLES.items()
     if "decimal" in table.types
 }
 """By table, its columns whose sums are known at some scale factors."""

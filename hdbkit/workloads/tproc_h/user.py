@@ -11,17 +11,17 @@ from typing import Any, Final, cast
 from hdbkit.config.specs.tproc_h import QUERIES, REFRESHES, TprocHLoad, TprocHSpec
 from hdbkit.contracts import NO_ROUTES, Prepared, Route, Session, SqlSession, UserPlan
 from hdbkit.errors import InputError, TransactionError
-from hdbkit.results.spool import UNKNOWN, Heads
+from hdbkit.results.spool import UNKNOWN_DETAIL, Heads
 from hdbkit.workloads.tproc_h.refresh import Refresh, UpdateSet, require_unapplied
-from hdbkit.workloads.tproc_h.streams import drawn, operations_of, queries_of
+from hdbkit.workloads.tproc_h.streams import drawn, operations_in_stream, queries_of
 
 _COUNTS: Final = struct.Struct("<qqq")
 _PUBLISH: Final = "publish_work"
-Counts = tuple[int | None, ...]
+_Counts = tuple[int | None, ...]
 """Rows read, bytes read and temporary files; None if unknown."""
 
 
-class Work:
+class StreamWork:
     """The work of the operations of a session, one after the other.
 
     The work of a session that is ``alone`` is read from the counters of the whole server, which know more; that of
@@ -48,9 +48,9 @@ class Work:
             return NOT_COUNTED
         now = self._asked()
         done, self._before = _more(_more(now, self._before), self._own), now
-        return _COUNTS.pack(*(UNKNOWN if one is None else max(0, one) for one in done))
+        return _COUNTS.pack(*(UNKNOWN_DETAIL if one is None else max(0, one) for one in done))
 
-    def _asked(self) -> Counts:
+    def _asked(self) -> _Counts:
         """The totals up to now; unknown after an error, as the next operation finds a lost connection by itself."""
         try:
             self._session.ask(_PUBLISH)
@@ -60,10 +60,10 @@ class Work:
         return tuple(None if one is None else int(one) for one in row)
 
 
-NOT_COUNTED: Final = _COUNTS.pack(UNKNOWN, UNKNOWN, UNKNOWN)
+NOT_COUNTED: Final = _COUNTS.pack(UNKNOWN_DETAIL, UNKNOWN_DETAIL, UNKNOWN_DETAIL)
 
 
-def _more(now: Counts, before: Counts) -> Counts:
+def _more(now: _Counts, before: _Counts) -> _Counts:
     pairs = zip(now, before, strict=True)
     return tuple(None if one is None or other is None else one - other for one, other in pairs)
 
@@ -90,11 +90,11 @@ class TprocHUser:
         self._session, self._spec = cast(SqlSession, session), spec
         self._source = random.Random(plan.seed)
         self._heads = Heads(plan.index, details)
-        self._work = Work(session, alone=load.virtual_users == 1)
+        self._work = StreamWork(session, alone=load.virtual_users == 1)
         self._stream, self._order = load.stream_of(plan.index), queries_of(load, plan.index)
         self._refresh = Refresh(cast(SqlSession, session)) if load.refreshes_in(plan.index) else None
         self._pause_s = load.refresh_pause_s
-        self._number, self._skipped = divmod(plan.done, len(operations_of(load, plan.index)))
+        self._number, self._skipped = divmod(plan.done, len(operations_in_stream(load, plan.index)))
         self._sets = iter(load.sets_of(plan.index)[self._number :])
         own = Route((session,))
         self._turns: dict[str, Iterator[SqlSession]] = {}
@@ -152,5 +152,5 @@ class TprocHUser:
 
 
 _ROWS_BYTES = 4
-_ROWS_AT = -_ROWS_BYTES - Work.size
+_ROWS_AT = -_ROWS_BYTES - StreamWork.size
 """The detail ``rows``, and behind it the work, are the last of a head."""

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from hdbkit.databases.clickhouse import connected
+from hdbkit.databases.clickhouse import connected_clickhouse
 from hdbkit.errors import CannotConnect
 
 LISTENS = """
@@ -30,5 +30,5 @@ def test_an_address_that_another_account_has_taken_is_refused() -> None:
         assert taken.stdout
         taken.stdout.readline()
         with pytest.raises(CannotConnect, match="another account has taken its address"):
-            connected(name, "clickhouse:///data")
+            connected_clickhouse(name, "clickhouse:///data")
         taken.kill()

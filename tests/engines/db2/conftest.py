@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from hdbkit.databases._base.dbapi import engine_at
+from hdbkit.databases._base.explored import engine_at
 from hdbkit.databases.db2 import Db2Session
 from tests.engines.db2.double import Module
 from tests.engines.db2.sessions import connected

@@ -11,7 +11,7 @@ from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Capability, SessionOptions
 from hdbkit.databases import database
 from hdbkit.databases.db2 import DerbySession
-from hdbkit.databases.db2.connect import parameters
+from hdbkit.databases.db2.connect import db2_parameters
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
 from tests.engines.db2.double import Module, failure, result
 from tests.engines.db2.sessions import ENGINE, TARGET, connected
@@ -36,7 +36,7 @@ ALWAYS = {
     ],
 )
 def test_a_target_is_attributes_of_the_driver(url: str, expected: dict[str, str], ibm_db: Module) -> None:
-    assert parameters(Target.parse(url), SessionOptions(application="hdbkit run")) == {**ALWAYS, **expected}
+    assert db2_parameters(Target.parse(url), SessionOptions(application="hdbkit run")) == {**ALWAYS, **expected}
 
 
 def test_a_target_without_a_place_is_refused(ibm_db: Module) -> None:

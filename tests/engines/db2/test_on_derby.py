@@ -23,7 +23,7 @@ from hdbkit.contracts import Capability, SqlSession, Table
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import CannotConnect, ErrorClass, NothingListens, Rejected, TransactionError
 from hdbkit.workloads import workload
-from hdbkit.workloads.tproc_c.conformance.rules import CLIENT, Small, fill, runner
+from hdbkit.workloads.tproc_c.conformance.rules import CLIENT_WORK, Small, fill, runner
 from tests.engines.db2.server import derby
 
 WORK = workload(TprocCSpec(warehouses=1))
@@ -119,7 +119,7 @@ def test_the_five_transactions_are_done_by_several_connections_at_once(tables: T
 
     def work(w_id: int) -> None:
         with closing(connected(tables)) as session:
-            run = runner(CLIENT, session)
+            run = runner(CLIENT_WORK, session)
             for turn in range(5):
                 done(run, "new_order", w_id, 1 + turn % 2, 1 + turn, (7, 3, 5), (1, 2, w_id), (5, 6, 7))
                 done(run, "payment", w_id, 1, w_id, 1, 5, None, Decimal("1.00"))

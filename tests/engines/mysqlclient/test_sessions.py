@@ -29,10 +29,10 @@ from hdbkit.databases._mysqlclient.database import MysqlclientDatabase, proxy_na
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, NoAccess, TransactionError
 from hdbkit.loading import build
 from hdbkit.readings import PoolMode, ServerRole
+from hdbkit.results.columns import TABLES
 from hdbkit.servers import PrivateServer, private_server
 from hdbkit.sql import lexer_of, made, statements
 from hdbkit.workloads import workload
-from hdbkit.workloads.tproc_c.tables import TABLES
 from tests.conftest import login_options
 
 KINDS = ["mariadb", "mysql"]

@@ -17,7 +17,7 @@ from hdbkit.contracts import Capability, Scope, SqlSession, Table, TableLoad
 from hdbkit.databases import database, kinds, schema_option_models, sql_session
 from hdbkit.databases.nulldb.state import State, by_design, count_of, is_count
 from hdbkit.errors import InputError, RolledBackByDesign, TransactionError
-from hdbkit.sql import Statement
+from hdbkit.statement import Statement
 from hdbkit.workloads import workload
 
 NULL = database("nulldb")

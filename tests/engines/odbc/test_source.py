@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from hdbkit.config import Target
 from hdbkit.contracts import Capability
 from hdbkit.databases import database
-from hdbkit.databases.odbc import connection_string
+from hdbkit.databases.odbc import odbc_connection_string
 from hdbkit.databases.odbc.source import Source, explored
 from hdbkit.errors import CannotConnect, InputError
 
@@ -34,7 +34,7 @@ pyodbc = pytest.importorskip("pyodbc", exc_type=ImportError, reason="pyodbc or u
     ],
 )
 def test_a_target_is_the_attributes_of_a_connection(url: str, secret: str | None, attributes: str) -> None:
-    assert connection_string(Target.parse(url), secret) == attributes
+    assert odbc_connection_string(Target.parse(url), secret) == attributes
 
 
 def test_a_target_names_a_data_source_or_a_driver() -> None:

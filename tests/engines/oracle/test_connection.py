@@ -9,7 +9,7 @@ import pytest
 
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import SessionOptions
-from hdbkit.databases._oracledb.connect import parameters
+from hdbkit.databases._oracledb.connect import oracle_parameters
 from hdbkit.errors import CannotConnect, InputError, NoneFree, NothingListens, Rejected
 from tests.engines.oracle.double import Answer, Module, failure
 from tests.engines.oracle.sessions import ENGINE, TARGET, connected
@@ -32,14 +32,14 @@ from tests.engines.oracle.sessions import ENGINE, TARGET, connected
     ],
 )
 def test_a_target_is_a_place_and_options_of_the_driver(url: str, expected: dict[str, Any], oracledb: Module) -> None:
-    given = parameters(Target.parse(url), SessionOptions(application="hdbkit run"))
+    given = oracle_parameters(Target.parse(url), SessionOptions(application="hdbkit run"))
     always = {"user": "bench", "password": "s3cret", "tcp_connect_timeout": 10.0, "program": "hdbkit run"}
     assert given == {**always, **expected}
 
 
 def test_the_password_of_a_wallet_is_in_its_own_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HDBKIT_WALLET_PASSWORD", "w")
-    assert parameters(TARGET, SessionOptions())["wallet_password"] == "w"
+    assert oracle_parameters(TARGET, SessionOptions())["wallet_password"] == "w"
 
 
 def test_a_target_without_a_place_is_refused(oracledb: Module) -> None:

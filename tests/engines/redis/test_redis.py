@@ -20,7 +20,7 @@ import hdbkit
 from hdbkit.config import Target, TprocCLoad, TprocCSpec
 from hdbkit.contracts import ApplyBy, Capability, Database, Rule, SessionOptions, Table
 from hdbkit.databases import database
-from hdbkit.engines import try_rules
+from hdbkit.engines.rule_check import try_rules
 from hdbkit.errors import (
     CannotConnect,
     ErrorClass,
@@ -41,8 +41,8 @@ from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
 from hdbkit.workloads.tproc_c.conformance import conditions, sessions, transactions
 from hdbkit.workloads.tproc_c.conformance.conditions import broken
-from hdbkit.workloads.tproc_c.conformance.rules import Run, Small, fill, runner, timeless
-from hdbkit.workloads.tproc_c.tables import TABLES
+from hdbkit.workloads.tproc_c.conformance.rules import RuleRun, Small, fill, runner, timeless
+from hdbkit.workloads.tproc_c.tables import TPROC_C_TABLES
 from tests.conformance.conftest import connected
 from tests.conftest import shown
 
@@ -154,7 +154,7 @@ def db(small: Small, connect: Connect) -> AsSql:
 
 
 @pytest.fixture
-def run(db: Any) -> Run:
+def run(db: Any) -> RuleRun:
     return runner("stored", db)
 
 
@@ -191,7 +191,7 @@ def test_the_check_of_an_engine_tries_them_and_leaves_no_key(server: Target, eng
         assert session.command("DBSIZE") == 0  # type: ignore[attr-defined]
 
 
-def test_functions_do_what_sql_does(run: Run, small: Small, tmp_path: Path) -> None:
+def test_functions_do_what_sql_does(run: RuleRun, small: Small, tmp_path: Path) -> None:
     """The same inputs give the same rows, with the same types, and leave the same tables as on an SQL engine."""
     other = Target(kind="sqlite", database=str(tmp_path / "other"))
     with closing(database("sqlite").schema(other, WORK)) as made:
@@ -250,7 +250,7 @@ def test_a_missing_index_is_reported(sound: Any, engine: Database) -> None:
     ],
 )
 def test_a_function_that_fails_has_changed_nothing(
-    run: Run, small: Small, name: str, arguments: tuple[Any, ...]
+    run: RuleRun, small: Small, name: str, arguments: tuple[Any, ...]
 ) -> None:
     before = small.everything()
     with pytest.raises(TransactionError) as failed:
@@ -335,7 +335,7 @@ def test_orders_by_functions_and_clients_at_once_lose_nothing(small: Small, conn
     assert small.session.query("consistency_stock") == [(0,)]
 
 
-def test_memory_that_is_used_up_is_a_lack_of_resources(run: Run, db: AsSql) -> None:
+def test_memory_that_is_used_up_is_a_lack_of_resources(run: RuleRun, db: AsSql) -> None:
     db.command("CONFIG", "SET", "maxmemory", "1")
     try:
         with pytest.raises(TransactionError) as failed:
@@ -379,7 +379,7 @@ def test_a_load_that_pauses_for_longer_than_its_sessions_may_be_idle_is_warned_o
     assert re.search(rf"\d of \d lost connections? had been idle for longer: {re.escape(limit)}", failed["detail"])
 
 
-def test_a_closed_connection_is_lost(run: Run, db: AsSql, connect: Connect) -> None:
+def test_a_closed_connection_is_lost(run: RuleRun, db: AsSql, connect: Connect) -> None:
     connect().command("CLIENT", "KILL", "ID", db.command("CLIENT", "ID"))
     with pytest.raises(TransactionError) as failed:
         run("delivery", 1, 1)
@@ -390,7 +390,7 @@ def test_a_closed_connection_is_lost(run: Run, db: AsSql, connect: Connect) -> N
 
 def test_values_with_controls_and_backslashes_are_loaded_as_they_are(schema: AsSql) -> None:
     rows = b"1\t1\ta\\tb\\\\c\t1.5\t\\N\n2\t1\tx\t0.05\ty%d\n"
-    assert schema.load(Table("item", TABLES["item"].columns), [rows]) == 2
+    assert schema.load(Table("item", TPROC_C_TABLES["item"].columns), [rows]) == 2
     assert schema.command("HGET", "tproc_c:item:1", "i_name") == b"a\tb\\c"
     assert schema.command("HMGET", "tproc_c:item:1", "i_price", "i_data") == [b"150", b""]
     assert schema.command("HMGET", "tproc_c:item:2", "i_price", "i_data") == [b"5", b"y%d"]
@@ -405,7 +405,7 @@ def test_a_load_that_fails_reports_it(schema: AsSql) -> None:
     schema.command("SET", "tproc_c:item:2", "no hash")
     rows = b"".join(b"%d\t1\tx\t1.00\tx\n" % number for number in range(1, 2000))
     with pytest.raises(TransactionError, match="WRONGTYPE"):
-        schema.load(TABLES["item"], [rows, rows])
+        schema.load(TPROC_C_TABLES["item"], [rows, rows])
     assert schema.ask("count_warehouse") == [(0,)]
 
 

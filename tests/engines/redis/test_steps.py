@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from hdbkit.databases.redis.session import Failure, Step, read_reply
+from hdbkit.databases.redis.commands import CommandStep
+from hdbkit.databases.redis.replies import Failure, read_reply
 from hdbkit.sql import made
 
 
-def step(text: str, parameters: str = "", returns: str = "") -> Step:
+def step(text: str, parameters: str = "", returns: str = "") -> CommandStep:
     declared = f"-- parameters: {parameters}\n-- returns: {returns}\n"
-    return Step(made("step", declared + text, Path("steps.commands")), "app:")
+    return CommandStep(made("step", declared + text, Path("steps.commands")), "app:")
 
 
 def words(text: bytes) -> list[list[Any]]:

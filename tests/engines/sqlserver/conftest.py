@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from hdbkit.databases.sqlserver import SqlServerSession
+from hdbkit.databases.sqlserver.session import SqlServerSession
 from tests.engines.sqlserver.double import Module
 from tests.engines.sqlserver.sessions import connected
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from hdbkit.config import Target, TprocCSpec
 from hdbkit.contracts import SessionOptions
-from hdbkit.databases.sqlserver import SqlServer, SqlServerSession
+from hdbkit.databases.sqlserver import SqlServer
+from hdbkit.databases.sqlserver.session import SqlServerSession
 from hdbkit.workloads import workload
 from tests.engines.sqlserver.double import Module, Result, result
 

@@ -12,8 +12,9 @@ from hdbkit.config import Isolation, Target
 from hdbkit.contracts import SERVER, Capability, Table
 from hdbkit.databases import database
 from hdbkit.databases._base.dbapi_statements import Piece, ProcedureAnswer
-from hdbkit.databases.sqlserver import Found, SqlServer, SqlServerSession, _level
+from hdbkit.databases.sqlserver import SqlServer, _Found, _level
 from hdbkit.databases.sqlserver.connect import chosen_driver, connection_string
+from hdbkit.databases.sqlserver.session import SqlServerSession
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, MissingDriver, Rejected
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from tests.engines.sqlserver.double import Module, failure
@@ -134,7 +135,7 @@ def test_rows_are_loaded_as_one_json_text_without_other_parameters(dialect: str)
             return False
 
     engine = SqlServer()
-    engine.__dict__["found"] = Found(dialect, frozenset())
+    engine.__dict__["found"] = _Found(dialect, frozenset())
     engine._target = Target.parse("sqlserver://db1/tpcc")
     session = SqlServerSession(SimpleNamespace(cursor=Cursor), engine, SERVER)
     table = Table("item", ("i_id", "i_name"), (), ("integer", "text"))
@@ -175,7 +176,7 @@ def test_what_a_sweep_may_set_is_among_what_it_restores_and_what_a_run_records()
 def test_settings_are_of_sql_server_and_not_of_babelfish() -> None:
     assert Capability.SETTINGS in ENGINE.capabilities
     engine = SqlServer(Target.parse("sqlserver://db1/tpcc"))
-    engine.__dict__["found"] = Found("sqlserver_babelfish", frozenset())
+    engine.__dict__["found"] = _Found("sqlserver_babelfish", frozenset())
     assert Capability.SETTINGS not in engine.capabilities
 
 

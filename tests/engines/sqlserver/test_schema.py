@@ -38,7 +38,7 @@ def schema_of(of: SqlServer, pyodbc: Module, spec: WorkloadSpec) -> Schema:
 @pytest.fixture
 def of(pyodbc: Module, monkeypatch: pytest.MonkeyPatch) -> SqlServer:
     found = engine(pyodbc)
-    monkeypatch.setattr("hdbkit.databases._base.dbapi.engine_at", lambda *_: found)
+    monkeypatch.setattr("hdbkit.databases._base.explored.engine_at", lambda *_: found)
     return found
 
 

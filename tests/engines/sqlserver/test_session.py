@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from hdbkit.contracts import OPERATIONS, Operation, Scope, SessionOptions, Table
-from hdbkit.databases.sqlserver import ERRORS, SqlServer, SqlServerSession
+from hdbkit.databases.sqlserver import SQLSERVER_ERRORS, SqlServer
+from hdbkit.databases.sqlserver.session import SqlServerSession
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
-from hdbkit.execution.query_plans import explained
+from hdbkit.execution.query_plans import explained_query
 from hdbkit.sql import SERVER_STATEMENTS, made, statements
 from hdbkit.workloads.tproc_c import client
 from hdbkit.workloads.tproc_c.contract import CONTRACTS
@@ -154,7 +155,7 @@ def test_a_plan_is_asked_with_the_values_in_the_text(pyodbc: Module, tmp_path: P
         else None
     )
     given = {"most": Decimal("2.5"), "day": date(1996, 1, 1), "name": "it's"}
-    found = explained(of, TARGET, scope, SessionOptions(parallel_workers=2), {"find": given})["find"]
+    found = explained_query(of, TARGET, scope, SessionOptions(parallel_workers=2), {"find": given})["find"]
     assert found.text == "  |--Clustered Index Scan\n  |--Sort"
     assert found.content == "  |--Clustered Index Scan"
     literal = (
@@ -183,21 +184,21 @@ SOURCES = {
 """The page of Microsoft's documentation (learn.microsoft.com/sql) that has each number."""
 
 
-@pytest.mark.parametrize("number", sorted(ERRORS))
+@pytest.mark.parametrize("number", sorted(SQLSERVER_ERRORS))
 def test_an_error_has_the_class_of_its_number(number: int, session: SqlServerSession, pyodbc: Module) -> None:
     pyodbc.answers = lambda text, _: failure("42000", number) if text.startswith("SELECT") else None
     session.begin()
     with pytest.raises(TransactionError) as caught:
         session.query("count_item")
-    assert (caught.value.error_class, caught.value.code) == (ERRORS[number], str(number))
-    lost = ERRORS[number] is ErrorClass.CONNECTION_LOST
+    assert (caught.value.error_class, caught.value.code) == (SQLSERVER_ERRORS[number], str(number))
+    lost = SQLSERVER_ERRORS[number] is ErrorClass.CONNECTION_LOST
     assert caught.value.lost is lost
     assert pyodbc.connections[-1].closed is lost
     assert (pyodbc.texts[-1] == ROLLBACK) is not lost
 
 
 def test_each_number_has_its_source() -> None:
-    assert SOURCES.keys() == ERRORS.keys()
+    assert SOURCES.keys() == SQLSERVER_ERRORS.keys()
 
 
 @pytest.mark.parametrize("state", ["08S01", "08003", "IMC06"])

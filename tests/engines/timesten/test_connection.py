@@ -9,7 +9,7 @@ import pytest
 
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import SessionOptions
-from hdbkit.databases.timesten.connect import parameters
+from hdbkit.databases.timesten.connect import timesten_parameters
 from hdbkit.errors import CannotConnect, InputError, NoneFree, NotReady, Rejected
 from tests.engines.oracle.double import Answer, Module, failure
 from tests.engines.timesten.sessions import ENGINE, TARGET, connected
@@ -30,7 +30,7 @@ from tests.engines.timesten.sessions import ENGINE, TARGET, connected
 def test_a_target_is_a_dsn_and_attributes_follow_the_password(
     url: str, expected: dict[str, Any], oracledb: Module
 ) -> None:
-    given = parameters(Target.parse(url), SessionOptions(application="hdbkit run"))
+    given = timesten_parameters(Target.parse(url), SessionOptions(application="hdbkit run"))
     assert given == {"user": "bench", "program": "hdbkit run", **expected}
 
 
@@ -38,10 +38,10 @@ def test_the_password_in_oracle_database_is_in_its_own_variable(
     oracledb: Module, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HDBKIT_ORACLE_PASSWORD", "0ra")
-    assert parameters(TARGET, SessionOptions())["password"] == "s3cret;OraclePWD=0ra"
+    assert timesten_parameters(TARGET, SessionOptions())["password"] == "s3cret;OraclePWD=0ra"
     monkeypatch.setenv("HDBKIT_ORACLE_PASSWORD", "0;ra")
     with pytest.raises(InputError, match="semicolon") as caught:
-        parameters(TARGET, SessionOptions())
+        timesten_parameters(TARGET, SessionOptions())
     assert "0;ra" not in str(caught.value)
 
 

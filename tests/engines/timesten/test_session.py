@@ -12,7 +12,7 @@ import hdbkit
 from hdbkit.config import Target
 from hdbkit.contracts import OPERATIONS, Operation
 from hdbkit.databases.timesten import TimesTenSession, shared_memory
-from hdbkit.databases.timesten.connect import CLASS_OF
+from hdbkit.databases.timesten.connect import TIMESTEN_CLASSES
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.execution.server_host import kernel_parameters
 from hdbkit.readings import HostNeeds
@@ -176,7 +176,7 @@ def test_an_error_has_a_class_by_its_number_else_by_its_code(
 
 def test_every_number_is_tried_above() -> None:
     tried = {int(mark[3].removeprefix("TT-")) for mark in _cases() if mark[3].startswith("TT-")}
-    assert tried == set(CLASS_OF)
+    assert tried == set(TIMESTEN_CLASSES)
 
 
 def _cases() -> list[tuple[Any, ...]]:

@@ -19,12 +19,13 @@ from hdbkit.analysis.sweep.looks import decided, verdicts
 from hdbkit.analysis.sweep.observations import observations
 from hdbkit.analysis.sweep.search import log_ratios, next_configurations, required_rate
 from hdbkit.analysis.sweep.verdicts import fastest
-from hdbkit.config.sweep_grid import grid_of
+from hdbkit.config.sweep_grid import grid_from
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan, ended_at, with_asked, with_winners, without_decided
 from hdbkit.experiment.plan import PlannedRun
 from hdbkit.plan import RequiredRate
-from hdbkit.results.experiment_folder import ExperimentFolder, runs_frame
+from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.experiment_runs import runs_frame
 from hdbkit.results.finding import Ratio, Verdict
 from hdbkit.results.journal import ExperimentState, Step
 from hdbkit.text import virtual_users
@@ -45,7 +46,7 @@ def searched(plan: SweepPlan, folder: ExperimentFolder, state: ExperimentState) 
     reached = log_ratios(runs_frame(folder), plan.metric)
     tried = [(configuration, reached.get(index)) for index, configuration in enumerate(plan.configurations)]
     seed = (spec.seed + last) % 2**32
-    asked = next_configurations(spec.grid, grid_of(spec).configurations, tried, spec.asked, seed)
+    asked = next_configurations(spec.grid, grid_from(spec).configurations, tried, spec.asked, seed)
     if not asked:
         return plan
     longer = with_asked(plan, asked)

@@ -23,7 +23,7 @@ from hdbkit.config import Load, Preparation, SweepSpec, Target, WorkloadSpec, lo
 from hdbkit.config.metric import Metric
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.sweep_factors import factor_values, load_factors, schema_factors, target_options
-from hdbkit.config.sweep_grid import grid_of
+from hdbkit.config.sweep_grid import grid_from
 from hdbkit.config.sweep_spec import AbortRules, CompareBy, Strategy
 from hdbkit.databases import database
 from hdbkit.errors import InputError
@@ -254,7 +254,7 @@ def plan_sweep(
         ConfigErrors: the baseline violates a constraint, or an expression is invalid.
     """
     spec = spec.resolved()
-    grid = grid_of(spec)
+    grid = grid_from(spec)
     apart = grid.configurations[:1] if slices else grid.configurations
     size = len(apart)
     count = size * len(spec.virtual_users) * spec.blocks

@@ -6,7 +6,7 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
-from hdbkit.config.specs.definition import name_of
+from hdbkit.config.specs.definition import workload_name
 from hdbkit.errors import InputError
 
 _FILES = ("workload.yaml", "statements.sql")
@@ -20,7 +20,7 @@ def write_skeleton(folder: Path) -> list[Path]:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} is not empty; name a new folder")
-    name = name_of(folder.resolve().name)
+    name = workload_name(folder.resolve().name)
     words = {"name": name, "schema": name.replace("-", "_")}
     written = []
     for file in _FILES:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from hdbkit.contracts import Bench, Capability, Rule, SqlSession, Table, Violation
-from hdbkit.workloads.tproc_c.tables import TABLES
+from hdbkit.workloads.tproc_c.tables import TPROC_C_TABLES
 from hdbkit.workloads.tproc_c.user import client_side
 
 FIRST_NAMES = {1: "DORA", 2: "CARL", 3: "BERT", 4: "ANNA", 5: "EMIL"}
@@ -23,16 +23,16 @@ NAMED, BAD_CREDIT = 3, 5
 def fill(session: SqlSession) -> None:
     """Load the small database."""
     session.begin()
-    load(session, "item", [item(i) for i in range(1, 21)])
+    loaded(session, "item", [item(i) for i in range(1, 21)])
     for w in (1, 2):
-        load(session, "warehouse", [warehouse(w)])
-        load(session, "stock", [stock(w, i) for i in range(1, 21)])
-        load(session, "district", [district(w, d) for d in (1, 2)])
-        load(session, "customer", [customer(w, d, c) for d in (1, 2) for c in FIRST_NAMES])
+        loaded(session, "warehouse", [warehouse(w)])
+        loaded(session, "stock", [stock(w, i) for i in range(1, 21)])
+        loaded(session, "district", [district(w, d) for d in (1, 2)])
+        loaded(session, "customer", [customer(w, d, c) for d in (1, 2) for c in FIRST_NAMES])
     session.commit()
 
 
-def load(session: SqlSession, table: str, rows: Iterable[dict[str, Any]]) -> int:
+def loaded(session: SqlSession, table: str, rows: Iterable[dict[str, Any]]) -> int:
     """Load rows given as ``{column: value}``; None is null."""
     given = list(rows)
     columns = tuple(given[0])
@@ -88,7 +88,7 @@ class Small:
 
     def rows(self, table: str, **where: Any) -> list[dict[str, Any]]:
         """The rows of a table whose columns have these values, in a fixed order."""
-        found = [dict(zip(TABLES[table].columns, row, strict=True)) for row in self.content(table)]
+        found = [dict(zip(TPROC_C_TABLES[table].columns, row, strict=True)) for row in self.content(table)]
         return [row for row in found if all(row[name] == value for name, value in where.items())]
 
     def row(self, table: str, **where: Any) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class Small:
 
     def everything(self) -> dict[str, Any]:
         """Every table; a point in time only as whether there is one."""
-        return {table: timeless(self.content(table)) for table in TABLES}
+        return {table: timeless(self.content(table)) for table in TPROC_C_TABLES}
 
 
 def timeless(value: Any) -> Any:
@@ -112,17 +112,17 @@ def timeless(value: Any) -> Any:
     return "some time" if isinstance(value, datetime) else value
 
 
-STORED, CLIENT = "stored", "client"
+STORED, CLIENT_WORK = "stored", "client"
 _TABLES: Final = frozenset({Capability.TABLES})
 _SQL: Final = frozenset({Capability.SQL})
 WAYS: Final = {
     STORED: _TABLES | {Capability.ACROSS_SHARDS, Capability.STORED_ROUTINES},
-    CLIENT: _TABLES | {Capability.ACROSS_SHARDS, Capability.CLIENT_ROUTINES},
+    CLIENT_WORK: _TABLES | {Capability.ACROSS_SHARDS, Capability.CLIENT_ROUTINES},
 }
 """How transactions can be run, and what each way needs."""
 _SHOWN: Final = 200
 """The number of characters of a value in a message."""
-Run = Callable[..., tuple[Any, ...]]
+RuleRun = Callable[..., tuple[Any, ...]]
 """``run(name, *arguments)`` performs one transaction and returns its one row."""
 
 
@@ -172,7 +172,7 @@ def _named(work: Callable[..., None], case: str = "") -> str:
     return f"{work.__name__.replace('_', ' ')}{f' ({case})' if case else ''}"
 
 
-def runner(way: str, session: SqlSession) -> Run:
+def runner(way: str, session: SqlSession) -> RuleRun:
     """``run(name, *arguments)`` by stored routines, or as the client sends them."""
 
     def stored(name: str, *arguments: Any) -> tuple[Any, ...]:

@@ -11,8 +11,8 @@ from hdbkit.config import Isolation
 from hdbkit.contracts import PENDING, Bench, Capability, OverlappingSession, SessionOptions, SqlSession
 from hdbkit.errors import RETRIED, ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import ANSI, statements
-from hdbkit.workloads.tproc_c.conformance.rules import Rules, Small, equal, item, load, raised, true, warehouse
-from hdbkit.workloads.tproc_c.tables import TABLES
+from hdbkit.workloads.tproc_c.conformance.rules import Rules, Small, equal, item, loaded, raised, true, warehouse
+from hdbkit.workloads.tproc_c.tables import TPROC_C_TABLES
 
 RULES = Rules()
 PAY = "client_update_warehouse_ytd"
@@ -98,7 +98,7 @@ def values_come_back_as_they_were_given(bench: Bench, session: SqlSession) -> No
     """Text with quotes and a backslash, and an exact decimal."""
     name = 'a\\b"{c},é'
     session.begin()
-    equal(load(session, "item", [{**item(30), "i_name": name.replace("\\", r"\\"), "i_price": "99.99"}]), 1)
+    equal(loaded(session, "item", [{**item(30), "i_name": name.replace("\\", r"\\"), "i_price": "99.99"}]), 1)
     session.commit()
     found = Small(session).row("item", i_id=30)
     equal((found["i_name"], found["i_price"]), (name, Decimal("99.99")))
@@ -108,10 +108,10 @@ def values_come_back_as_they_were_given(bench: Bench, session: SqlSession) -> No
 def a_refused_load_leaves_nothing_and_the_session_continues(bench: Bench, session: SqlSession) -> None:
     """A key twice is a constraint."""
     session.begin()
-    _refused(ErrorClass.CONSTRAINT, load, session, "item", [item(40), item(41), item(40)])
+    _refused(ErrorClass.CONSTRAINT, loaded, session, "item", [item(40), item(41), item(40)])
     equal(session.query("count_item"), [(20,)])
     session.begin()
-    equal(load(session, "item", [item(40), item(41)]), 2)
+    equal(loaded(session, "item", [item(40), item(41)]), 2)
     session.commit()
     equal(session.query("count_item"), [(22,)])
 
@@ -125,7 +125,7 @@ def a_load_whose_source_fails_leaves_nothing_and_the_session_continues(bench: Be
         raise KeyError("the source")
 
     session.begin()
-    raised(KeyError, session.load, TABLES["item"], source())
+    raised(KeyError, session.load, TPROC_C_TABLES["item"], source())
     equal(session.query("count_item"), [(20,)])
 
 
@@ -133,7 +133,7 @@ def a_load_whose_source_fails_leaves_nothing_and_the_session_continues(bench: Be
 def a_duplicate_key_is_a_constraint(bench: Bench, session: SqlSession) -> None:
     """Also across transactions."""
     session.begin()
-    _refused(ErrorClass.CONSTRAINT, load, session, "warehouse", [warehouse(1)])
+    _refused(ErrorClass.CONSTRAINT, loaded, session, "warehouse", [warehouse(1)])
     equal(session.query("count_warehouse"), [(2,)])
 
 

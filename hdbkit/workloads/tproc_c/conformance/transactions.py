@@ -9,17 +9,17 @@ from hdbkit.contracts import Bench, Capability, SqlSession
 from hdbkit.errors import RolledBackByDesign
 from hdbkit.workloads.tproc_c.conformance.rules import (
     BAD_CREDIT,
-    CLIENT,
+    CLIENT_WORK,
     NAMED,
     STORED,
     WAYS,
+    RuleRun,
     Rules,
-    Run,
     Small,
     equal,
     fill,
     item,
-    load,
+    loaded,
     raised,
     runner,
     stock,
@@ -31,7 +31,7 @@ RULES = Rules()
 
 
 @RULES.each_way()
-def a_new_order_gives_every_field_of_the_terminal(run: Run, small: Small) -> None:
+def a_new_order_gives_every_field_of_the_terminal(run: RuleRun, small: Small) -> None:
     """TPC-C 2.4.3.3: 2 x 4.25 + 3 x 3.25 = 18.25; less 20 %, with 15 % tax: 16.79."""
     row = run("new_order", 1, 1, 2, (4, 3), (1, 1), (2, 3))
     equal(row[0], 3001)
@@ -50,7 +50,7 @@ def a_new_order_gives_every_field_of_the_terminal(run: Run, small: Small) -> Non
 
 
 @RULES.each_way()
-def a_new_order_writes_order_queue_and_lines(run: Run, small: Small) -> None:
+def a_new_order_writes_order_queue_and_lines(run: RuleRun, small: Small) -> None:
     """TPC-C 2.4.2.2."""
     run("new_order", 1, 2, 2, (4, 3), (1, 1), (2, 3))
     order = small.row("orders", o_w_id=1, o_d_id=2)
@@ -71,13 +71,13 @@ def a_new_order_writes_order_queue_and_lines(run: Run, small: Small) -> None:
 
 
 @RULES.each_way()
-def order_ids_are_taken_once(run: Run, small: Small) -> None:
+def order_ids_are_taken_once(run: RuleRun, small: Small) -> None:
     """TPC-C 2.4.2.2: no two orders of a district have one number."""
     equal([run("new_order", 1, 1, 1, (1,), (1,), (1,))[0] for _ in range(3)], [3001, 3002, 3003])
 
 
 @RULES.each_way((1, 11), (2, 10), (3, 100), (10, 93))
-def stock_below_ten_is_filled_up_by_91(run: Run, small: Small, quantity: int, left: int) -> None:
+def stock_below_ten_is_filled_up_by_91(run: RuleRun, small: Small, quantity: int, left: int) -> None:
     """TPC-C 2.4.2.2: of 12 are left 11 and 10; what would be 9 becomes 100."""
     row = run("new_order", 1, 1, 1, (7,), (1,), (quantity,))
     equal(row[9], (left,))
@@ -86,7 +86,7 @@ def stock_below_ten_is_filled_up_by_91(run: Run, small: Small, quantity: int, le
 
 
 @RULES.each_way()
-def an_item_twice_in_an_order_counts_twice(run: Run, small: Small) -> None:
+def an_item_twice_in_an_order_counts_twice(run: RuleRun, small: Small) -> None:
     """Of 12: the first line leaves 12 - 2 = 10, the third 10 - 5 + 91 = 96."""
     row = run("new_order", 1, 1, 1, (7, 8, 7), (1, 1, 1), (2, 1, 5))
     equal(row[8], ("item 7", "item 8", "item 7"))
@@ -103,7 +103,7 @@ def an_item_twice_in_an_order_counts_twice(run: Run, small: Small) -> None:
 
 
 @RULES.each_way((5,), (15,))
-def an_order_has_as_many_lines_as_are_given(run: Run, small: Small, count: int) -> None:
+def an_order_has_as_many_lines_as_are_given(run: RuleRun, small: Small, count: int) -> None:
     """TPC-C 2.4.1.3: 5 to 15 lines. Item i costs i.25; of item 7 there are 12, of the others 50."""
     items = tuple(range(1, count + 1))
     quantities = tuple(i % 10 + 1 for i in items)
@@ -121,7 +121,7 @@ def an_order_has_as_many_lines_as_are_given(run: Run, small: Small, count: int) 
 
 
 @RULES.each_way()
-def a_line_from_another_warehouse_is_remote(run: Run, small: Small) -> None:
+def a_line_from_another_warehouse_is_remote(run: RuleRun, small: Small) -> None:
     """TPC-C 2.4.2.2: o_all_local is 0, and the supplying stock counts it."""
     run("new_order", 1, 1, 1, (1, 1), (1, 2), (1, 4))
     equal(small.row("orders", o_w_id=1)["o_all_local"], 0)
@@ -132,7 +132,7 @@ def a_line_from_another_warehouse_is_remote(run: Run, small: Small) -> None:
 
 
 @RULES.each_way(((1, 2, 100_001),), ((100_001,),), ((3, 3, 100_001),))
-def an_unused_item_rolls_the_whole_order_back(run: Run, small: Small, items: tuple[int, ...]) -> None:
+def an_unused_item_rolls_the_whole_order_back(run: RuleRun, small: Small, items: tuple[int, ...]) -> None:
     """TPC-C 2.4.2.3; the session goes on."""
     before = small.everything()
     raised(RolledBackByDesign, run, "new_order", 1, 1, 1, items, (1,) * len(items), (5,) * len(items))
@@ -141,7 +141,7 @@ def an_unused_item_rolls_the_whole_order_back(run: Run, small: Small, items: tup
 
 
 @RULES.each_way()
-def a_payment_gives_every_field_of_the_terminal(run: Run, small: Small) -> None:
+def a_payment_gives_every_field_of_the_terminal(run: RuleRun, small: Small) -> None:
     """TPC-C 2.5.3.3."""
     row = run("payment", 1, 2, 2, 1, 2, None, Decimal("12.34"))
     street = ("1 Long Lane", "Flat 2", "Ely", "NY", "123411111")
@@ -155,7 +155,7 @@ def a_payment_gives_every_field_of_the_terminal(run: Run, small: Small) -> None:
 
 
 @RULES.each_way()
-def a_payment_moves_money_and_leaves_a_note(run: Run, small: Small) -> None:
+def a_payment_moves_money_and_leaves_a_note(run: RuleRun, small: Small) -> None:
     """TPC-C 2.5.2.2."""
     run("payment", 1, 2, 2, 1, 2, None, Decimal("12.34"))
     equal(small.row("warehouse", w_id=1)["w_ytd"], Decimal("12.34"))
@@ -171,19 +171,19 @@ def a_payment_moves_money_and_leaves_a_note(run: Run, small: Small) -> None:
 
 
 @RULES.each_way()
-def of_four_customers_with_one_name_the_second_is_meant(run: Run, small: Small) -> None:
+def of_four_customers_with_one_name_the_second_is_meant(run: RuleRun, small: Small) -> None:
     """TPC-C 2.5.2.2: n/2 rounded up, by first name."""
     equal(run("payment", 1, 1, 1, 1, None, "ABLE", Decimal("1.00"))[0], NAMED)
 
 
 @RULES.each_way()
-def of_one_customer_with_a_name_he_is_meant(run: Run, small: Small) -> None:
+def of_one_customer_with_a_name_he_is_meant(run: RuleRun, small: Small) -> None:
     """TPC-C 2.5.2.2."""
     equal(run("payment", 1, 1, 1, 1, None, "OUGHT", Decimal("1.00"))[0], BAD_CREDIT)
 
 
 @RULES.each_way()
-def bad_credit_is_written_into_the_customers_data(run: Run, small: Small) -> None:
+def bad_credit_is_written_into_the_customers_data(run: RuleRun, small: Small) -> None:
     """TPC-C 2.5.2.2: put in front, cut at 500; the terminal shows the first 200."""
     shown = run("payment", 1, 2, 2, 1, BAD_CREDIT, None, Decimal("12.34"))[25]
     data = small.row("customer", c_w_id=2, c_d_id=1, c_id=BAD_CREDIT)["c_data"]
@@ -195,7 +195,7 @@ def bad_credit_is_written_into_the_customers_data(run: Run, small: Small) -> Non
 
 
 @RULES.each_way()
-def order_status_shows_the_last_order_of_the_customer(run: Run, small: Small) -> None:
+def order_status_shows_the_last_order_of_the_customer(run: RuleRun, small: Small) -> None:
     """TPC-C 2.6.2.2."""
     run("new_order", 1, 1, NAMED, (1,), (1,), (1,))
     run("new_order", 1, 1, NAMED, (2, 9), (1, 2), (3, 4))
@@ -207,7 +207,7 @@ def order_status_shows_the_last_order_of_the_customer(run: Run, small: Small) ->
 
 
 @RULES.each_way()
-def a_delivery_takes_the_oldest_order_of_each_district(run: Run, small: Small) -> None:
+def a_delivery_takes_the_oldest_order_of_each_district(run: RuleRun, small: Small) -> None:
     """TPC-C 2.7.4.2; districts without a new order are left out."""
     run("new_order", 1, 1, 1, (2,), (1,), (4,))
     run("new_order", 1, 1, 2, (1,), (1,), (1,))
@@ -228,7 +228,7 @@ def a_delivery_takes_the_oldest_order_of_each_district(run: Run, small: Small) -
 
 
 @RULES.each_way()
-def stock_level_counts_low_items_of_the_last_twenty_orders_once(run: Run, small: Small) -> None:
+def stock_level_counts_low_items_of_the_last_twenty_orders_once(run: RuleRun, small: Small) -> None:
     """TPC-C 2.8.2.2: items 1 to 3 were ordered (3 too long ago), 1 twice."""
     run("new_order", 1, 1, 1, (3,), (1,), (10,))
     for _ in range(18):
@@ -249,10 +249,10 @@ def stored_and_client_routines_do_the_same(bench: Bench, session: SqlSession) ->
         fill(session)
         rows = _some_of_each(runner(way, session))
         done[way] = timeless(rows), Small(session).everything()
-    equal(done[STORED], done[CLIENT])
+    equal(done[STORED], done[CLIENT_WORK])
 
 
-def _some_of_each(run: Run) -> list[tuple[Any, ...]]:
+def _some_of_each(run: RuleRun) -> list[tuple[Any, ...]]:
     orders = [
         run("new_order", 1, 1, 3, (7, 8, 7, 4), (1, 2, 1, 1), (2, 1, 5, 9)),
         run("new_order", 2, 2, 4, (5, 3), (2, 2), (10, 10)),
@@ -268,12 +268,12 @@ def _some_of_each(run: Run) -> list[tuple[Any, ...]]:
 
 
 @RULES.each_way()
-def a_hot_item_is_counted_beyond_32767_orders(run: Run, small: Small) -> None:
+def a_hot_item_is_counted_beyond_32767_orders(run: RuleRun, small: Small) -> None:
     """The hottest item of NURand(8191) is in 0.2 % of all lines: hours of load must not overflow its counters."""
     session = small.session
     session.begin()
-    load(session, "item", [item(21)])
-    load(session, "stock", [{**stock(1, 21), "s_order_cnt": 32_767, "s_remote_cnt": 32_767}])
+    loaded(session, "item", [item(21)])
+    loaded(session, "stock", [{**stock(1, 21), "s_order_cnt": 32_767, "s_remote_cnt": 32_767}])
     session.commit()
     run("new_order", 2, 1, 1, (21,), (1,), (1,))
     kept = small.row("stock", s_w_id=1, s_i_id=21)
