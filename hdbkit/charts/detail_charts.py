@@ -204,6 +204,3 @@ def _latency_table(latencies: pd.DataFrame, labels: pd.Series[str], names: list[
         ["operation", "configuration"], key=lambda one: one.map(names.index) if one.name == "operation" else one
     )
     return table.assign(configuration=table["configuration"].map(labels), operation=table["operation"])
-
-
-# A chart over a detail column of a workload: how often each value occurred, and how long its operations took.
