@@ -68,9 +68,7 @@ def test_the_bands_of_a_run_hold_each_of_its_operations(tmp_path: Path) -> None:
     assert (found["low_ms"].min() * 1000 <= done["latency_us"].min()) and found["second"].max() == 4
 
 
-@pytest.mark.parametrize(
-    ("new", "judged"), [(1200.0, "better"), (1000.0, "not shown"), (800.0, "worse")]
-)
+@pytest.mark.parametrize(("new", "judged"), [(1200.0, "better"), (1000.0, "not shown"), (800.0, "worse")])
 def test_a_change_is_judged_by_its_interval_and_direction(new: float, judged: str) -> None:
     rows = [
         (f"{side}-{block}", side, (new if side == NEW else 1000.0) * (1 + 0.01 * (-1) ** block))

@@ -180,9 +180,7 @@ def test_each_count_of_virtual_users_has_its_own_baseline() -> None:
 
 def test_another_baseline_turns_the_ratio_around() -> None:
     runs = synthetic_runs([1, 1.25])
-    assert ratio_of(judge(runs, RATE, baseline=1), 0).ratio == pytest.approx(
-        1 / ratio_of(judge(runs, RATE), 1).ratio
-    )
+    assert ratio_of(judge(runs, RATE, baseline=1), 0).ratio == pytest.approx(1 / ratio_of(judge(runs, RATE), 1).ratio)
 
 
 def test_the_answer_names_the_best() -> None:
