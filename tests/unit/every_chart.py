@@ -17,10 +17,8 @@ from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.statistics.detection import PooledNoise
-from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import interactions
 from hdbkit.analysis.sweep.operations import operation_verdicts
-from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.api import PlannedPower
 from hdbkit.arrivals import due_us
 from hdbkit.charts.chart import Chart
@@ -32,18 +30,20 @@ from hdbkit.charts.schedule_charts import max_rate_chart
 from hdbkit.charts.sweep_charts import whole_sweep
 from hdbkit.config import Load
 from hdbkit.results import columns
+from hdbkit.results.finding import Finding
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.workloads.tproc_h import QUERY_TIME
 from tests.unit.synthetic import (
+    BASELINE,
     DETAILS,
     GRID,
     METRIC,
     changed,
     operations,
     server_host_of,
-    sweep_frames,
     sweep_of,
+    sweep_runs,
     write_errors,
     write_queries,
     write_run,
@@ -93,7 +93,7 @@ def every_chart(root: Path) -> dict[str, Chart]:
     found = {f"run {chart.key}": chart for chart in run_charts(*run)}
     found |= {f"open-loop {chart.key}": chart for chart in run_charts(*open_loop(root / "open-loop"))}
     for name, users in (("sweep", (4,)), ("users-sweep", (1, 4))):
-        runs, verdicts, effects = sweep_frames(users=users)
+        runs = sweep_runs(users=users)
         ids = list(runs["run_id"])
         for run_id in ids:
             folder = RunFolder(root / run_id)
@@ -101,9 +101,8 @@ def every_chart(root: Path) -> dict[str, Chart]:
             folder.write(run[1].model_copy(update={"run_id": run_id}))
             folder.table("seconds").write_bytes(run[0].table("seconds").read_bytes())
         kept = readable([RunFolder(root / run_id) for run_id in ids])
-        baseline = {name: values[0] for name, values in GRID.items()}
-        acting = interactions(runs, METRIC, list(GRID), baseline)
-        charts = whole_sweep(sweep_of(root / name, (runs, verdicts, effects), kept, interactions=acting))
+        acting = interactions(runs, METRIC, list(GRID), BASELINE)
+        charts = whole_sweep(sweep_of(root / name, runs, kept, interaction_ratios=acting))
         found |= {f"{name} {chart.key}": chart for chart in charts}
     found |= {f"compare {one.key}": one for one in compare_charts({"old": [run], "new": [other]})}
     found |= _of_queries(root)
@@ -120,7 +119,7 @@ def every_chart(root: Path) -> dict[str, Chart]:
 
 def _of_queries(root: Path) -> dict[str, Chart]:
     """The charts of runs, a comparison and a sweep whose 22 operations are measured one by one."""
-    runs, _, _ = sweep_frames(metric=QUERY_TIME)
+    runs = sweep_runs(metric=QUERY_TIME)
     draw, kept, results = np.random.default_rng(2), [], {}
     for run_id, slow in zip(runs["run_id"], runs["metric_value"] / runs["metric_value"].min(), strict=True):
         times_s = {
@@ -132,17 +131,19 @@ def _of_queries(root: Path) -> dict[str, Chart]:
         results[run_id] = made.manifest.metric_value
     runs = runs.assign(metric_value=runs["run_id"].map(results), run_id="q-" + runs["run_id"])
     manifests = [manifest for _, manifest in kept]
-    verdicts, by_operation = judge(runs, QUERY_TIME), operation_verdicts(runs, manifests, QUERY_TIME)
-    effects = main_effects(runs, QUERY_TIME, list(GRID), {name: at[0] for name, at in GRID.items()})
-    of_queries = (runs, verdicts, effects)
-    charts = whole_sweep(sweep_of(root / "queries", of_queries, kept, QUERY_TIME, by_operation=by_operation))
+    by_operation = operation_verdicts(runs, manifests, QUERY_TIME)
+    charts = whole_sweep(sweep_of(root / "queries", runs, kept, QUERY_TIME, operation_ratios=by_operation))
     found = {f"queries-sweep {chart.key}": chart for chart in charts}
     sides = {BASE: kept[:3], NEW: kept[3:6]}
     listed = pd.DataFrame({"run_id": [one.run_id for one in manifests[:6]], "side": [BASE] * 3 + [NEW] * 3})
     listed = listed.assign(session=["a", "b", "c"] * 2, virtual_users=1, metric_value=list(results.values())[:6])
     ratio = compared(listed, QUERY_TIME)
     each = compared_by_operation(listed, manifests[:6], QUERY_TIME, ratio)
-    found |= {f"queries-compare {one.key}": one for one in compare_charts(sides, ratio, each)}
+    finding = Finding(
+        kind="comparison", question="", metric=QUERY_TIME, cells=(), ratios=tuple(each), best=ratio.ratio, answer="",
+        smallest_effect=ratio.smallest_effect,
+    )  # fmt: skip
+    found |= {f"queries-compare {one.key}": one for one in compare_charts(sides, finding)}
     throughput = write_queries(root / "streams", {f"q{number:02d}": 0.1 * number for number in range(1, 23)}, users=3)
     for place, one in enumerate(kept[:6]):
         kept[place] = one[0], one[1].model_copy(update={"size": (0.1, 1.0)[place % 2], "scale": "scale factor 1"})

@@ -21,13 +21,13 @@ import pyarrow.parquet as pq
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import judge
+from hdbkit.api.sweeping import SweepResult
 from hdbkit.arrivals import rate_of
 from hdbkit.config import Load, SweepSpec, Target, TprocCSpec, load_from
 from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.config.specs.tproc_h import TprocHLoad, TprocHSpec
 from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.experiment.plan import run_plan
-from hdbkit.experiment.sweep_analysis import SweepAnalysis
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
@@ -430,12 +430,13 @@ def write_sweep(root: Path, spec: SweepSpec) -> ExperimentFolder:
 
 
 GRID = {"buffers": ["64MB", "256MB"], "durable": ["on", "off"]}
+BASELINE = {name: values[0] for name, values in GRID.items()}
 
 
-def sweep_frames(
+def sweep_runs(
     blocks: int = 3, users: tuple[int, ...] = (4,), seed: int = 1, metric: Metric = METRIC
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Runs, verdicts and effects of a 2 x 2 sweep: ``durable=off`` is 1.4 times as fast, ``buffers=256MB`` 1.01."""
+) -> pd.DataFrame:
+    """The runs of a 2 x 2 sweep: ``durable=off`` is 1.4 times as fast, ``buffers=256MB`` 1.01."""
     draw = np.random.default_rng(seed)
     runs: list[dict[str, Any]] = []
     for block in range(1, blocks + 1):
@@ -456,32 +457,42 @@ def sweep_frames(
                     "metric_value": rate if metric.better is Better.HIGHER else 1e4 / rate,
                     "operations_per_s": rate,
                     "note": "",
+                    "checks_failed": (),
                     "fresh": False,
                 }
             )
-    frame = pd.DataFrame(runs)
-    baseline = {name: values[0] for name, values in GRID.items()}
-    return frame, judge(frame, metric), main_effects(frame, metric, list(GRID), baseline)
+    return pd.DataFrame(runs)
 
 
 def sweep_of(
     root: Path,
-    frames: tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame],
+    runs: pd.DataFrame,
     finished: Sequence[tuple[RunFolder, Manifest]] = (),
     metric: Metric = METRIC,
     **known: Any,
-) -> SweepAnalysis:
-    """A sweep of which runs, verdicts and effects are these, as ``sweep_frames`` gives them, and nothing else."""
-    runs, verdicts, effects = frames
+) -> SweepResult:
+    """A sweep with these runs, their verdicts and effects, as ``sweep_runs`` gives them, and nothing else.
+
+    ``known`` are further parts of it, such as ``interaction_ratios``, ``answer`` or ``next_step``.
+    """
     users = tuple(int(one) for one in sorted(runs["virtual_users"].unique()))
     settings = {name: tuple(values) for name, values in GRID.items()}
     spec = SweepSpec(name="demo", settings=settings, virtual_users=users, blocks=max(2, int(runs["block"].max())))
     plan = plan_sweep(Target(kind="nulldb"), spec, "20260101-000000-demo-abc")
     folder = experiment_folder(root, plan.experiment_id)
     folder.write_plan(plan)
-    found = SweepAnalysis(folder)
-    frames_left = dict.fromkeys(("interactions", "winners", "latencies", "by_operation"), pd.DataFrame())
-    texts = {"answer": "", "next_step": "", "command": "", "plans": [], "notes": [], "warnings": []}
-    given = {"metric": metric, "runs": runs, "verdicts": verdicts, "effects": effects, "finished": list(finished)}
-    vars(found).update(frames_left | texts | given | known)
-    return found
+    result = SweepResult(folder)
+    nothing = (
+        "interaction_ratios",
+        "winner_ratios",
+        "quantile_ratios",
+        "operation_ratios",
+        "plans",
+        "notes",
+        "warnings",
+    )
+    texts = {"answer": "", "next_step": "", "command": ""}
+    measured = {"metric": metric, "runs": runs, "finished": list(finished), "scaling": pd.DataFrame()}
+    ratios = {"cell_ratios": judge(runs, metric), "effect_ratios": main_effects(runs, metric, list(GRID), BASELINE)}
+    vars(result).update({name: [] for name in nothing} | texts | measured | ratios | known)
+    return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,16 @@ from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.timeline import halved_s, throughput
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import judge
-from hdbkit.charts import run_charts, style, sweep_charts
+from hdbkit.charts import run_charts, style
 from hdbkit.charts.chart import Chart
+from hdbkit.charts.configuration_charts import configurations, grid
+from hdbkit.charts.effect_chart import matched_pairs
 from hdbkit.charts.marks import by_worth
+from hdbkit.charts.sweep_charts import first_charts
+from hdbkit.results.finding import Verdict
 from tests.unit.every_chart import open_loop
 from tests.unit.sweeps import synthetic_runs
-from tests.unit.synthetic import GRID, METRIC, Synthetic, sweep_frames, write_run
+from tests.unit.synthetic import METRIC, Synthetic, sweep_of, sweep_runs, write_run
 
 
 @pytest.fixture(scope="module")
@@ -36,20 +41,27 @@ def of_run(run: Synthetic) -> list[Chart]:
     return run_charts.run_charts(run.folder, run.manifest)
 
 
-def of_sweep(users: tuple[int, ...] = (4,)) -> list[Chart]:
-    return sweep_charts.sweep_charts(*sweep_frames(users=users), list(GRID), 0.02, METRIC)
+@pytest.fixture
+def of_sweep(tmp_path: Path) -> Callable[[pd.DataFrame], list[Chart]]:
+    """The charts of a sweep with these runs that read no single operations."""
+    return lambda runs: first_charts(sweep_of(tmp_path / f"sweep-{len(runs)}", runs))
 
 
 def test_the_highest_mean_is_called_best_by_no_undecided_verdict() -> None:
-    runs, verdicts, _ = sweep_frames()
-    undecided = verdicts.assign(verdict=verdicts["verdict"].replace("faster", "undecided"))
-    words = sweep_charts.configurations(runs, undecided, METRIC).alternative
+    runs = sweep_runs()
+    undecided = [
+        ratio.model_copy(update={"verdict": Verdict.UNDECIDED}) if ratio.verdict is Verdict.FASTER else ratio
+        for ratio in judge(runs, METRIC)
+    ]
+    words = configurations(runs, undecided, METRIC).alternative
     assert words.startswith("Highest mean (undecided): buffers=256MB, durable=off with ")
     assert "Best" not in words
 
 
-def test_every_chart_has_a_question_words_a_table_and_named_axes(of_run: list[Chart]) -> None:
-    for chart in [*of_run, *of_sweep(), *of_sweep((1, 4))]:
+def test_every_chart_has_a_question_words_a_table_and_named_axes(
+    of_run: list[Chart], of_sweep: Callable[[pd.DataFrame], list[Chart]]
+) -> None:
+    for chart in [*of_run, *of_sweep(sweep_runs()), *of_sweep(sweep_runs(users=(1, 4)))]:
         assert chart.question.endswith("?")
         assert chart.alternative.endswith(".")
         assert len(chart.table) > 0
@@ -57,9 +69,11 @@ def test_every_chart_has_a_question_words_a_table_and_named_axes(of_run: list[Ch
         assert chart.figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
 
 
-def test_every_colour_of_a_figure_has_its_dark_counterpart(of_run: list[Chart]) -> None:
+def test_every_colour_of_a_figure_has_its_dark_counterpart(
+    of_run: list[Chart], of_sweep: Callable[[pd.DataFrame], list[Chart]]
+) -> None:
     known = {colour.light for colour in style.COLOURS.values()}
-    for chart in [*of_run, *of_sweep(), *of_sweep((1, 4))]:
+    for chart in [*of_run, *of_sweep(sweep_runs()), *of_sweep(sweep_runs(users=(1, 4)))]:
         used = {piece[:7] for piece in json.dumps(chart.figure.to_plotly_json()).split('"') if piece.startswith("#")}
         assert used <= known
 
@@ -173,19 +187,22 @@ def test_a_pair_differs_in_one_setting_alone() -> None:
             "metric_value": [100.0, 150.0, 999.0, 200.0, 220.0],
         }
     )
-    effect = {"setting": "a", "value": "y", "reference": "x", "virtual_users": 0}
-    assert sweep_charts.matched_pairs(runs, effect, ["a", "b"]) == pytest.approx([1.5, 1.1])
+    (effect,) = main_effects(
+        runs.assign(configuration=[0, 1, 2, 0, 1], number=range(1, 6), status="done", operations_per_s=1.0),
+        METRIC, ["a", "b"], {"a": "x", "b": "1"},
+    )[:1]  # fmt: skip
+    assert matched_pairs(runs, effect, ["a", "b"]) == pytest.approx([1.5, 1.1])
 
 
-def test_every_run_is_a_dot() -> None:
-    chart = next(one for one in of_sweep() if one.key == "configurations")
+def test_every_run_is_a_dot(of_sweep: Callable[[pd.DataFrame], list[Chart]]) -> None:
+    chart = next(one for one in of_sweep(sweep_runs()) if one.key == "configurations")
     assert len(chart.figure.data[0].x) == 12
 
 
 def test_the_grid_holds_the_mean_of_each_cell() -> None:
-    runs, verdicts, _ = sweep_frames()
-    chart = sweep_charts.grid(runs, "buffers", "durable", METRIC)
-    expected = verdicts.set_index("label")["metric_value"]
+    runs = sweep_runs()
+    chart = grid(runs, "buffers", "durable", METRIC)
+    expected = {ratio.label: ratio.value for ratio in judge(runs, METRIC)}
     heat = chart.figure.data[0]
     assert (list(heat.x), list(heat.y)) == (["64MB", "256MB"], ["on", "off"]), "sizes by worth, words as planned"
     assert heat.z[1][1] == round(expected["buffers=256MB, durable=off"])
@@ -195,10 +212,10 @@ def test_the_grid_holds_the_mean_of_each_cell() -> None:
 def test_of_many_configurations_the_baseline_and_the_fastest_are_lines_beside_each_other() -> None:
     runs = synthetic_runs([1.0, 1.1, 0.9, 1.3, 1.2, 0.8, 1.4], blocks=3, noise=0.01, virtual_users=(1, 4))
     runs["memory"] = runs["configuration"].map("{}GB".format)
-    verdicts = judge(runs, METRIC)
-    chart = sweep_charts.configurations(runs, verdicts, METRIC)
+    ratios = judge(runs, METRIC)
+    chart = configurations(runs, ratios, METRIC)
     lines = [trace for trace in chart.figure.data if trace.mode == "lines+markers"]
-    by_number = verdicts.drop_duplicates("configuration").set_index("configuration")["label"]
+    by_number = {ratio.configuration: ratio.label for ratio in ratios}
     assert [line.name for line in lines] == [by_number[one] for one in (0, 1, 3, 4, 6)]
     assert len({line.x[0] for line in lines}) == 5, "their intervals do not lie on each other"
     assert "The baseline and the 4 fastest others are drawn; the table has all" in chart.alternative
@@ -209,17 +226,15 @@ def test_values_stand_in_the_order_of_their_worth() -> None:
     assert values[by_worth(values).argsort()].tolist() == ["100", "512kB", "8MB", "64MB", "1GB", "off", "on"]
 
 
-def test_a_sweep_without_intervals_is_drawn_without_them() -> None:
+def test_a_sweep_without_intervals_is_drawn_without_them(of_sweep: Callable[[pd.DataFrame], list[Chart]]) -> None:
     """One block: ratios, but no interval; a figure is JSON, which has no NaN."""
-    charts = sweep_charts.sweep_charts(*sweep_frames(blocks=1), list(GRID), 0.02, METRIC)
+    charts = of_sweep(sweep_runs(blocks=1))
+    assert [chart.key for chart in charts] == ["effects", "configurations", "grid"]
     assert json.dumps([chart.figure.to_plotly_json() for chart in charts], allow_nan=False)
 
 
-def test_a_sweep_without_any_result_has_no_chart() -> None:
-    runs, verdicts, effects = sweep_frames()
-    assert not sweep_charts.sweep_charts(
-        runs.assign(status="failed", metric_value=np.nan), verdicts, effects, list(GRID), 0.02, METRIC
-    )
+def test_a_sweep_without_any_result_has_no_chart(of_sweep: Callable[[pd.DataFrame], list[Chart]]) -> None:
+    assert of_sweep(sweep_runs().assign(status="failed", metric_value=np.nan)) == []
 
 
 def test_a_purge_is_where_a_list_has_become_shorter_by_half() -> None:
@@ -242,13 +257,14 @@ def test_ticks_of_a_logarithmic_axis_are_written_in_one_way() -> None:
     assert style.log_axis([6e5, 1.9e6])["ticktext"] == ["500,000", "1,000,000", "2,000,000"]
 
 
-def test_a_configuration_that_failed_leaves_the_others_their_charts() -> None:
-    runs, _, _ = sweep_frames()
+def test_a_configuration_that_failed_leaves_the_others_their_charts(
+    of_sweep: Callable[[pd.DataFrame], list[Chart]],
+) -> None:
+    runs = sweep_runs()
     failed = runs["configuration"] == 3
     runs.loc[failed, "status"] = "failed"
     runs.loc[failed, "metric_value"] = np.nan
-    effects = main_effects(runs, METRIC, list(GRID), {name: values[0] for name, values in GRID.items()})
-    charts = sweep_charts.sweep_charts(runs, judge(runs, METRIC), effects, list(GRID), 0.02, METRIC)
+    charts = of_sweep(runs)
     assert [chart.key for chart in charts] == ["effects", "configurations", "grid"]
     assert json.dumps([chart.figure.to_plotly_json() for chart in charts], allow_nan=False)
     assert "durable=off" in charts[1].alternative

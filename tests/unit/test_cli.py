@@ -103,8 +103,16 @@ NO_COMMAND = {
     "running_experiments": "attach and stop take the one that goes on as 'last'",
     **dict.fromkeys(("Comparison.gate", "Gate.fails"), "compare --fail-below and --strict"),
     "Comparison.report": "compare --report",
-    **dict.fromkeys(("Releases.charts", "Releases.report", "Releases.reports"), "releases writes the reports"),
+    **dict.fromkeys(("Releases.charts", "Releases.report"), "releases writes the report"),
     **dict.fromkeys(("ExperimentResult.charts", "ExperimentResult.report"), "the commands of each kind"),
+    **dict.fromkeys(
+        (
+            f"{kind}.{part}"
+            for kind in ("Comparison", "ExperimentResult", "MaxRate", "Profile", "Releases", "SweepResult")
+            for part in ("charts_so_far", "evidence", "listing")
+        ),
+        "parts of panels, pages and screens",
+    ),
     **dict.fromkeys(("MaxRate.charts", "MaxRate.report"), "find-max writes the report"),
     **dict.fromkeys(("Comparison.charts", "Result.charts", "SweepResult.charts", "overlay"), "reports show them"),
     **dict.fromkeys(("Profile.charts", "Profile.report"), "history --report"),

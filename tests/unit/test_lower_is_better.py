@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hdbkit.report.sweep_report import sweep_report
 
 from hdbkit import api
 from hdbkit.analysis.comparison.gate import gate
@@ -42,7 +41,8 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Event, Status
 from hdbkit.workloads.tproc_c import NOPM
 from tests.conftest import HdbkitCommand
-from tests.unit.sweeps import P95, RATE, TIME, synthetic_runs
+from tests.unit.sweeps import P95, RATE, TIME, synthetic_runs, verdicts_of
+from tests.unit.synthetic import BASELINE as BASELINE_OF_GRID
 from tests.unit.synthetic import (
     GRID,
     MEAN_TIME,
@@ -50,8 +50,8 @@ from tests.unit.synthetic import (
     Synthetic,
     changed,
     operations,
-    sweep_frames,
     sweep_of,
+    sweep_runs,
     write_run,
 )
 from tests.unit.synthetic import P95 as P95_OF_PAYMENT
@@ -69,9 +69,9 @@ def both(ratios: list[float], metric: Metric, **options: Any) -> tuple[pd.DataFr
 def test_verdicts_are_those_of_the_reciprocal_rate(metric: Metric) -> None:
     by_rate, by_time = both([1, 2.3, 1.1, 0.9], metric)
     rates, times = judge(by_rate, RATE), judge(by_time, metric)
-    assert list(times["verdict"]) == list(rates["verdict"]) == ["baseline", "faster", "faster", "slower"]
-    for column in ("ratio", "low", "high"):
-        assert times[column].to_numpy() == pytest.approx(rates[column].to_numpy())
+    assert verdicts_of(times) == verdicts_of(rates) == ["baseline", "faster", "faster", "slower"]
+    for by_time, by_rate in zip(times, rates, strict=True):
+        assert (by_time.ratio, *by_time.interval) == pytest.approx((by_rate.ratio, *by_rate.interval))
     assert fastest(times) == fastest(rates) == [1, 2, 3]
 
 
@@ -82,15 +82,16 @@ def test_changes_are_those_of_the_metric_itself_the_lower_end_first() -> None:
 
 
 def test_the_sentence_states_the_direction() -> None:
-    times, quantiles = (judge(synthetic_runs([1, 2, 0.8, 1.0], noise=0.003, metric=m), m) for m in (TIME, P95))
-    assert "flush=off takes 50." in times["sentence"][1] or "flush=off takes 49." in times["sentence"][1]
-    assert "% less time than the baseline (95 % interval" in times["sentence"][1]
-    assert "memory=2GB takes 2" in times["sentence"][2] and "% more time than the baseline" in times["sentence"][2]
-    assert "flush=off: p95 is " in quantiles["sentence"][1]
-    assert "% lower than with the baseline (95 % interval" in quantiles["sentence"][1]
-    assert "% higher than with the baseline" in quantiles["sentence"][2]
-    assert "equivalent to the baseline within 2 % (90 % interval" in times["sentence"][3]
-    assert "takes" in answer(times, MEAN_TIME)
+    ratios = [judge(synthetic_runs([1, 2, 0.8, 1.0], noise=0.003, metric=m), m) for m in (TIME, P95)]
+    times, quantiles = ([ratio.sentence for ratio in of_metric] for of_metric in ratios)
+    assert "flush=off takes 50." in times[1] or "flush=off takes 49." in times[1]
+    assert "% less time than the baseline (95 % interval" in times[1]
+    assert "memory=2GB takes 2" in times[2] and "% more time than the baseline" in times[2]
+    assert "flush=off: p95 is " in quantiles[1]
+    assert "% lower than with the baseline (95 % interval" in quantiles[1]
+    assert "% higher than with the baseline" in quantiles[2]
+    assert "equivalent to the baseline within 2 % (90 % interval" in times[3]
+    assert "takes" in answer(ratios[0], MEAN_TIME)
 
 
 @LOWER
@@ -98,10 +99,10 @@ def test_effects_interactions_and_warnings_follow_the_score(metric: Metric) -> N
     by_rate, by_time = both([1, 1.4, 1.2, 1.4 * 1.2 * 0.6], metric, drift=0.08)
     names = list(BASELINE)
     rates, times = (main_effects(runs, m, names, BASELINE) for runs, m in ((by_rate, RATE), (by_time, metric)))
-    assert times["ratio"].to_numpy() == pytest.approx(rates["ratio"].to_numpy())
+    assert [effect.ratio for effect in times] == pytest.approx([effect.ratio for effect in rates])
     pairs = [interactions(runs, m, names, BASELINE) for runs, m in ((by_rate, RATE), (by_time, metric))]
-    assert pairs[1]["ratio"].to_numpy() == pytest.approx(pairs[0]["ratio"].to_numpy())
-    assert "together +" in pairs[1]["sentence"][0], "more time than both effects multiplied"
+    assert [pair.ratio for pair in pairs[1]] == pytest.approx([pair.ratio for pair in pairs[0]])
+    assert "together +" in pairs[1][0].sentence, "more time than both effects multiplied"
     assert any("time" in one or "higher" in one for one in changed_effects(pairs[1], times, metric))
     (drift,) = [one for one in sweep_warnings(by_time, metric) if "from the first run" in one]
     assert drift.startswith(f"{metric.name} drifts by +"), "it takes longer and longer"
@@ -119,7 +120,7 @@ def test_a_search_goes_for_less_and_has_no_bar(metric: Metric) -> None:
 def test_fresh_blocks_of_the_winner_say_what_it_takes(metric: Metric) -> None:
     first = judge(synthetic_runs([1, 1.4, 1.2], metric=metric), metric)
     found = winners(first, synthetic_runs([1, 1.4, 1.2], seed=2, metric=metric), metric)
-    assert list(found["configuration"]) == [1, 2]
+    assert [ratio.configuration for ratio in found] == [1, 2]
     word = "less time" if metric is TIME else "lower"
     assert f"% {word} than " in winner_answer(found, 8)
 
@@ -136,7 +137,7 @@ def test_the_gate_fails_where_more_time_is_needed(metric: Metric, new: float, ve
     runs = pd.DataFrame(rows, columns=["side", "session", "virtual_users", "metric_value"])
     ratio = compared(runs, metric).ratio
     assert ratio.ratio == pytest.approx(1 / new, rel=0.01)
-    found = gate(pd.DataFrame([{"virtual_users": 4, **vars(ratio)}]), metric, -0.02)
+    found = gate([ratio], metric, -0.02)
     assert found.verdict == verdict
     assert "the limit of +2 %" in found.sentence
     assert verdict == "held" or ("more time" if metric is TIME else "higher") in found.sentence
@@ -157,10 +158,11 @@ def test_the_history_says_when_it_became_slower(metric: Metric) -> None:
 
 
 def charted(metric: Metric) -> dict[str, Any]:
-    runs, verdicts, effects = sweep_frames(metric=metric)
+    runs = sweep_runs(metric=metric)
+    effects = main_effects(runs, metric, list(GRID), BASELINE_OF_GRID)
     return {
         "effects": effects_of_settings(runs, effects, list(GRID), 0.02, metric),
-        "configurations": configurations(runs, verdicts, metric),
+        "configurations": configurations(runs, judge(runs, metric), metric),
         "grid": grid(runs, "buffers", "durable", metric),
     }
 
@@ -193,8 +195,7 @@ def test_the_best_is_on_top_and_has_the_strongest_colour() -> None:
     rate, time = (charted(one) for one in (RATE, MEAN_TIME))
     scales = [one["grid"].figure.data[0].colorscale for one in (rate, time)]
     assert scales[0][0][1] == scales[1][1][1], "the least of a time has the colour of the most of a rate"
-    _, verdicts, _ = sweep_frames(metric=MEAN_TIME)
-    assert best_labels(verdicts, MEAN_TIME)[0] == "baseline"
+    assert best_labels(judge(sweep_runs(metric=MEAN_TIME), MEAN_TIME), MEAN_TIME)[0] == "baseline"
 
 
 def test_no_law_of_scaling_is_fitted_to_a_time_and_the_best_is_the_least() -> None:
@@ -282,11 +283,10 @@ def test_the_page_of_a_run_reads_right(run: Synthetic) -> None:
 
 
 def test_the_page_of_a_sweep_reads_right(run: Synthetic, tmp_path: Path) -> None:
-    frames = sweep_frames(metric=MEAN_TIME)
-    finished = readable([run.folder])
-    found = sweep_of(tmp_path, frames, finished, MEAN_TIME, answer=answer(frames[1], MEAN_TIME))
-    path = sweep_report(tmp_path / "sweep.html", found)
-    page = " ".join(path.read_text(encoding="utf-8").split())
+    runs = sweep_runs(metric=MEAN_TIME)
+    said = answer(judge(runs, MEAN_TIME), MEAN_TIME)
+    found = sweep_of(tmp_path, runs, readable([run.folder]), MEAN_TIME, answer=said)
+    page = " ".join(found.report().read_text(encoding="utf-8").split())
     assert "durable=off takes 2" in page and "% less time than the baseline" in page
     assert "Lowest mean (faster): buffers=256MB, durable=off with 0." in page
     assert "NOPM" not in page.partition('id="plotly"')[0]
@@ -335,7 +335,9 @@ def test_the_command_line_states_unit_and_direction(root: Path, command: HdbkitC
     said = " ".join(command("history", "both").out.split())
     assert f"{described}; a ratio above 1 is better" in said
     assert " (s) " in said  # in the head of the column
-    assert f"{described}; a ratio above 1 is better" in command("compare", "old", "new").out
+    compared = command("compare", "old", "new").out
+    assert f"{described}; intervals of 95 %, simultaneous" in compared
+    assert re.search(r"mean query time .*\+(20|19)\.\d %", compared), "the change is that of the time"
 
 
 def test_runs_of_different_metrics_are_not_compared(root: Path, tmp_path: Path) -> None:

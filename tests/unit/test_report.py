@@ -12,21 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hdbkit.report.sweep_report import sweep_report
 
 from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.summary import summarize
+from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.caution import Caution, Kind
 from hdbkit.report import templates
 from hdbkit.report.card import Bar, Card
+from hdbkit.report.experiment_report import experiment_report
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.ratio_tables import verdict_matrix
 from hdbkit.report.run_report import run_report
 from hdbkit.report.tables import UNKNOWN, Table, cell, heading, milliseconds
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Event, Manifest, Status
-from tests.unit.synthetic import METRIC, Synthetic, changed, sweep_frames, sweep_of, write_run
+from tests.unit.synthetic import METRIC, Synthetic, changed, sweep_of, sweep_runs, write_run
 
 MAX_BYTES = 3_000_000
 
@@ -43,13 +44,14 @@ def write_sweep(
 ) -> Path:
     answer = "durable=off is <b>faster</b> & that is all."
     texts: dict[str, Any] = {"answer": answer, "command": "hdbkit sweep 'a <file>'", "next_step": next_step}
-    return sweep_report(path, sweep_of(path.parent, sweep_frames(blocks, users), readable(folders), **texts))
+    sweep = sweep_of(path.parent, sweep_runs(blocks, users), readable(folders), **texts)
+    return experiment_report(path, sweep)
 
 
 def runs_of_sweep(root: Path, original: Synthetic, blocks: int = 3, users: tuple[int, ...] = (4,)) -> list[RunFolder]:
-    """A folder for each run of ``sweep_frames``: the small files of one run under many names."""
+    """A folder for each run of ``sweep_runs``: the small files of one run under many names."""
     manifest, folders = checked(original), []
-    for run_id in sweep_frames(blocks, users)[0]["run_id"]:
+    for run_id in sweep_runs(blocks, users)["run_id"]:
         folder = RunFolder(root / run_id)
         folder.path.mkdir()
         for name in ("seconds.parquet", "settings.json"):
@@ -196,9 +198,8 @@ def test_a_run_report_says_answer_table_checks_surroundings_and_command(reports:
 
 def test_a_sweep_report_says_answer_verdicts_order_and_command(reports: dict[str, Path]) -> None:
     text = " ".join(read(reports["sweep"]).text)
-    _, verdicts, _ = sweep_frames()
-    for sentence in verdicts["sentence"]:
-        assert sentence in text
+    for ratio in judge(sweep_runs(), METRIC):
+        assert ratio.sentence in text
     assert "durable=off is <b>faster</b> & that is all." in text
     assert "hdbkit sweep 'a <file>'" in text
     assert text.count("20260101-0000") >= 12
@@ -206,8 +207,8 @@ def test_a_sweep_report_says_answer_verdicts_order_and_command(reports: dict[str
 
 
 def test_at_several_counts_of_users_a_configuration_is_a_row_and_a_count_a_column(tmp_path: Path) -> None:
-    _, verdicts, _ = sweep_frames(users=(1, 4))
-    table = verdict_matrix(verdicts, METRIC)
+    ratios = judge(sweep_runs(users=(1, 4)), METRIC)
+    table = verdict_matrix(ratios, METRIC)
     assert list(table.head) == ["configuration", "1 virtual user", "4 virtual users"]
     assert [row[0] for row in table.rows] == [
         "baseline",
@@ -215,15 +216,15 @@ def test_at_several_counts_of_users_a_configuration_is_a_row_and_a_count_a_colum
         "buffers=256MB",
         "buffers=256MB, durable=off",
     ]
-    off = verdicts[(verdicts["label"] == "durable=off") & (verdicts["virtual_users"] == 4)].iloc[0]
+    off = next(ratio for ratio in ratios if (ratio.label, ratio.virtual_users) == ("durable=off", 4))
     metric_value, per_s, change, interval, verdict = table.rows[1][2].split("\n")
-    assert per_s == f"{off['operations_per_s']:,.0f} /s"
-    assert (metric_value, verdict) == (f"{off['metric_value']:,.0f}", "faster")
-    assert change == f"{100 * (off['ratio'] - 1):+.1f} %"
-    assert interval == f"{100 * (off['low'] - 1):+.1f} to {100 * (off['high'] - 1):+.1f} %"
+    assert per_s == f"{off.operations_per_s:,.0f} /s"
+    assert (metric_value, verdict) == (f"{off.value:,.0f}", "faster")
+    assert change == f"{100 * (off.ratio - 1):+.1f} %"
+    assert interval == f"{100 * (off.low - 1):+.1f} to {100 * (off.high - 1):+.1f} %"
     assert table.look(1, 2) == "n good"
     text = " ".join(read(write_sweep(tmp_path / "s.html", [], users=(1, 4))).text)
-    assert all(sentence in text for sentence in verdicts["sentence"])
+    assert all(ratio.sentence in text for ratio in ratios)
 
 
 def test_what_to_type_stands_beside_the_answer_of_an_undecided_sweep(tmp_path: Path) -> None:

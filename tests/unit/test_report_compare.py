@@ -7,12 +7,14 @@ import re
 import shlex
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from hdbkit import api
 from hdbkit.analysis.comparison.sides import comparison_warnings, settings_apart
+from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.analysis.sweep.warnings import rate_warnings
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.config import SweepSpec, Target
@@ -20,13 +22,15 @@ from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.report.ratio_tables import figures_table
 from hdbkit.report.sides_evidence import differences_table
+from hdbkit.report.tables import UNKNOWN, Table
 from hdbkit.results.experiment_folder import experiment_folder
+from hdbkit.results.finding import Finding, Of, Ratio, Verdict
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import CheckLine
 from tests.conftest import HdbkitCommand
 from tests.unit.every_chart import finished, open_loop
-from tests.unit.sweeps import RATE
+from tests.unit.sweeps import RATE, synthetic_runs
 from tests.unit.synthetic import changed
 from tests.unit.test_report import MAX_BYTES, read
 
@@ -69,14 +73,30 @@ def test_a_comparison_has_a_page_with_verdict_figures_charts_and_command(root: P
 
 
 def test_the_table_of_both_sides_has_the_intervals_of_latencies() -> None:
-    rows = {"metric_value": (10, 11, 0.1, None, None), "read p95_us": (2000, 1500, -0.25, -0.4, -0.05)}
-    columns = ["base", "new", "change", "low", "high"]
-    figures = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
-    table = figures_table(figures.astype(float), RATE)
-    assert table.rows[1][0] == "read p95 (ms)"
-    assert [row[-1] for row in table.rows] == ["", "-40.0 % to -5.0 %"]
+    (best,) = judge(synthetic_runs([1], blocks=1), RATE)
+    sides: dict[str, Any] = {"label": "new", "against": "base", "virtual_users": None, "verdict": Verdict.UNDECIDED}
+    known = Ratio(
+        of=Of.QUANTILE, figure="read", quantile="p95", base=2000, value=1500, ratio=1 / 0.75, low=1 / 0.95,
+        high=1 / 0.6, **sides,
+    )  # fmt: skip
+    per_s = Ratio(of=Of.COUNT, figure="operations_per_s", base=10, value=None, **sides)
+
+    def table_of(latency: Ratio) -> Table:
+        finding = Finding(
+            kind="comparison", question="", metric=RATE, cells=(), ratios=(per_s, latency), answer="",
+            best=best.model_copy(update={**sides, "base": 10, "value": 11, "ratio": 1.1, "low": None, "high": None}),
+        )  # fmt: skip
+        (table,) = figures_table(finding)
+        return table
+
+    table = table_of(known)
+    assert table.head[1:3] == ["base", "new"]
+    assert [row[0] for row in table.rows] == ["TPS", "operations/s", "read p95 (ms)"]
+    assert table.rows[0][1:] == ["10", "11", "+10.0 %", ""]
+    assert table.rows[1][2:] == [UNKNOWN, UNKNOWN, ""]
+    assert table.rows[2][1:] == ["2", "1.5", "-25.0 %", "-40.0 % to -5.0 %"]
     assert "hold together" in table.note
-    assert "Without intervals" in figures_table(figures.assign(low=float("nan")).astype(float), RATE).note
+    assert "Without intervals" in table_of(known.model_copy(update={"low": None, "high": None})).note
 
 
 def test_the_command_of_the_page_makes_the_same_page(root: Path, command: HdbkitCommand, monkeypatch) -> None:

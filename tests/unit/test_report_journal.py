@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from hdbkit.analysis.sweep.verdicts import configuration_labels
 from hdbkit.report.ratio_tables import files_table
 from hdbkit.report.sweep_journal import events_table, order_table, settings_table, unrestored
 from hdbkit.report.tables import UNKNOWN
 from hdbkit.results.journal import JournalLine, Step
-from tests.unit.synthetic import GRID, METRIC, sweep_frames
+from tests.unit.synthetic import GRID, METRIC, sweep_runs
 
 BEGAN = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 PREPARED = {"applied_by": "restart", "applied_s": 1.24, "restored_s": 0.5, "rested_s": 0.01, "busy_pct": 3.2}
@@ -36,8 +37,8 @@ WHOLE = journal(
 
 
 def test_every_run_is_reported_in_its_order_with_what_was_done_before_it() -> None:
-    runs, verdicts, _ = sweep_frames()
-    labels = dict(zip(verdicts["configuration"], verdicts["label"], strict=True))
+    runs = sweep_runs()
+    labels = configuration_labels(runs)
     rows = order_table(runs, METRIC, labels, WHOLE).rows
     assert [row[0] for row in rows] == [str(number) for number in range(1, 13)]
     assert rows[0][7:9] == ["12:00:02", "restart 1.2, data 0.5, host then 3 % busy"]

@@ -17,12 +17,13 @@ from hdbkit.analysis.statistics.autocorrelation import MAX_INFLATING, inflation
 from hdbkit.analysis.statistics.block_model import BlockModel
 from hdbkit.analysis.sweep.observations import MAX_STRETCHES, MIN_RUN_DF, grouped, units
 from hdbkit.analysis.sweep.slices import carry_over, varying
-from hdbkit.api.documents import ResultDocument, as_text, of_result
+from hdbkit.api.documents import FindingDocument, as_text, of_result
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.cli.progress import ExperimentLines
 from hdbkit.experiment.events import Follower
 from hdbkit.results import columns
 from hdbkit.results.experiment_runs import STRETCH, each_run
+from hdbkit.results.finding import Of
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from tests.unit.sliced import slice_frame, slices, write_sliced_sweep
@@ -59,9 +60,10 @@ def test_a_true_effect_is_found_and_counted_in_runs(tmp_path: Path) -> None:
     assert verdicts["ratio"][1] == pytest.approx(1.1, rel=0.03)
     assert result.cells["runs"].tolist() == [3, 3, 3]
     assert result.comparisons["ratio"].tolist() == verdicts["ratio"].tolist()[1:]
-    document = ResultDocument.model_validate_json(as_text(of_result(result, None)))
-    assert [one["runs"] for one in document.cells] == [3, 3, 3]
-    assert document.model_dump()["verdicts"][1]["verdict"] == "faster"
+    document = FindingDocument.model_validate_json(as_text(of_result(result, None)))
+    assert [cell.runs for cell in document.cells] == [3, 3, 3]
+    assert document.of(Of.METRIC) == result.cell_ratios
+    assert document.of(Of.METRIC)[1].verdict == "faster"
     assert (result.effects["verdict"] == "faster").sum() == 1
     assert repr(result).endswith("3 of 3 runs done>")
     assert result.failed == 0

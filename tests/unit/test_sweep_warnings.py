@@ -6,6 +6,7 @@ import numpy as np
 
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.analysis.sweep.warnings import alternation_note, failed_checks, next_step, sweep_warnings, warnings_text
+from hdbkit.results.finding import Needed, Verdict
 from tests.unit.sweeps import RATE, failed, synthetic_runs
 
 
@@ -35,7 +36,7 @@ def test_an_outlying_run_is_named_and_counted() -> None:
     assert f"4 virtual users, block {chosen['block']})" in line
     assert " is 2" in line or " is 1" in line
     assert line.endswith(" % slower than its configuration and its block suggest; it is included")
-    assert judge(runs, RATE)["runs"].tolist() == [6, 6, 6]
+    assert [ratio.runs for ratio in judge(runs, RATE)] == [6, 6, 6]
 
 
 def test_a_noisy_configuration_is_named_and_its_interval_is_wider() -> None:
@@ -45,8 +46,7 @@ def test_a_noisy_configuration_is_named_and_its_interval_is_wider() -> None:
     (line,) = [one for one in sweep_warnings(runs, RATE) if "the noise of" in one]
     assert line.startswith("the noise of memory=2GB at 4 virtual users is ")
     assert line.endswith("times that of the others; its interval is wider for it")
-    judged = judge(runs, RATE).set_index("configuration")
-    width = judged["high"] - judged["low"]
+    width = [ratio.high - ratio.low for ratio in judge(runs, RATE)]
     assert width[2] > 1.5 * width[1]
 
 
@@ -72,13 +72,17 @@ def test_runs_that_failed_a_check_are_counted_by_check() -> None:
 
 def test_the_next_step_decides_what_is_undecided() -> None:
     judged = judge(synthetic_runs([1, 1.02, 1.01], blocks=3, noise=0.02), RATE)
-    most = judged["blocks_needed"].max()
+    most = max(ratio.needed.blocks for ratio in judged if ratio.needed)
     assert next_step(judged, "hdbkit resume abc --blocks {}".format).endswith(f"resume abc --blocks {most}")
     assert next_step(judge(synthetic_runs([1, 2]), RATE), str) == ""
-    judged["blocks_needed"] = [float("nan"), 12, 400]
-    judged["verdict"] = ["baseline", "undecided", "undecided"]
+    baseline, *others = judged
+    needed = [Needed(blocks=blocks, low=None, high=None) for blocks in (12, 400)]
+    open_ = [
+        ratio.model_copy(update={"verdict": Verdict.UNDECIDED, "needed": of_it})
+        for ratio, of_it in zip(others, needed, strict=True)
+    ]
     assert (
-        next_step(judged, str)
+        next_step([baseline, *open_], str)
         == "to decide 1 of the 2 comparisons that are undecided, with a probability of 80 %: 12"
     )
 
