@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hdbkit.experiment.sweep import plan_sweep
 
 from bench.verdicts.dropping import MIXED, is_false, swept
 from hdbkit.analysis.statistics.sequential import Spending
@@ -13,7 +12,7 @@ from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.looks import decided, decided_note, verdicts
 from hdbkit.analysis.sweep.verdicts import fastest, judge
 from hdbkit.config import SweepSpec, Target
-from hdbkit.experiment.kinds.sweep.plan import SweepPlan, with_winners, without_decided
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep, with_winners, without_decided
 from tests.unit.sweeps import RATE, ratio_of, synthetic_runs, verdicts_of
 
 LEVEL = Spending(8, (4, 8)).level

@@ -11,7 +11,7 @@ from hdbkit.config import Load, TprocCSpec
 from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.releases import Commit, ReleasesPlan
 from hdbkit.experiment.kinds.slow_commit import Decision, SlowCommitPlan, begun, beyond, decision, halved
-from hdbkit.results.finding import Ratio
+from hdbkit.results.finding import Of, Ratio, Verdict
 
 COMMITS = [f"commit-{number}" for number in range(1, 12)]
 
@@ -36,7 +36,10 @@ def test_the_only_commit_after_the_base_needs_no_measurement() -> None:
 
 def ratio(verdict: str, low: float = 0.9, value: float = 1.0, high: float = 1.1) -> Ratio:
     """The ratio of a step, of which only these figures are of interest."""
-    return Ratio(value, low, high, verdict, verdict)
+    return Ratio(
+        of=Of.METRIC, figure="NOPM", label="new", against="base", virtual_users=None, ratio=value, low=low, high=high,
+        verdict=Verdict(verdict), sentence=verdict,
+    )  # fmt: skip
 
 
 SLOW = ratio("slower", 0.2, 0.25, 0.3)

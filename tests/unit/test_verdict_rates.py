@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from hdbkit.experiment.sweep import plan_sweep
 
 from bench.verdicts.judging import intervals
 from bench.verdicts.noise import gaussian, recorded, waves
@@ -27,6 +26,7 @@ from bench.verdicts.sweeps import (
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.config import SweepSpec, Target
+from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from tests.unit.sweeps import RATE, verdicts_of
 
 VALUES = [f"{size}MB" for size in range(8)]

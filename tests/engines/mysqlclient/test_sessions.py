@@ -29,10 +29,10 @@ from hdbkit.databases._mysqlclient.database import MysqlclientDatabase, proxy_na
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, NoAccess, TransactionError
 from hdbkit.loading import build
 from hdbkit.readings import PoolMode, ServerRole
-from hdbkit.results.columns import TABLES
 from hdbkit.servers import PrivateServer, private_server
 from hdbkit.sql import lexer_of, made, statements
 from hdbkit.workloads import workload
+from hdbkit.workloads.tproc_c.tables import TPROC_C_TABLES
 from tests.conftest import login_options
 
 KINDS = ["mariadb", "mysql"]
@@ -40,7 +40,7 @@ SLEEPING = b"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE
 ISOLATION = b"SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')"
 PARTS = b"SELECT COUNT(*) FROM information_schema.PARTITIONS WHERE PARTITION_NAME IS NOT NULL"
 PAUSE = b"CALL pause();SELECT 1"
-ITEM, HISTORY = TABLES["item"], TABLES["history"]
+ITEM, HISTORY = TPROC_C_TABLES["item"], TPROC_C_TABLES["history"]
 WORD = "word-of-ours"
 Sessions = Callable[..., Any]
 
