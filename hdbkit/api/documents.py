@@ -20,7 +20,7 @@ from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.experiments import RunningExperiment
 from hdbkit.api.planning import PlannedHosts, PlannedPower
 from hdbkit.api.result import Result
-from hdbkit.config.metric import Metric
+from hdbkit.config.metric import Better, Metric
 from hdbkit.experiment import ExperimentStatus
 from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.loading import BuildResult, Written
@@ -131,6 +131,7 @@ def of_written(done: Written) -> Document:
 class FindingDocument(Finding):
     """What an experiment found, and its runs."""
 
+    better: Better = Field(description="whether a higher or a lower value of the metric is better")
     report: str | None = Field(description="the file with its report, on the host of the results; null: not written")
     runs: list[Document] = Field(description="a row per measured run")
     gate: Document | None = Field(default=None, description="of a comparison with a limit: verdict and sentence")
@@ -141,6 +142,7 @@ def of_result(found: Result | ExperimentResult, report: Path | None, gate: Gate 
     if isinstance(found, Result):
         return of_run(found, report or found.report())
     about = {
+        "better": found.metric.better.value,
         "report": str(report) if report else None,
         "runs": _clean(of_frame(found.measured)),
         "gate": vars(gate) if gate else None,
