@@ -122,7 +122,7 @@ class MaxRate(ExperimentResult):
             name: [(run.result.folder, run.result.manifest) for rate, run in rates if rate == name]
             for name, _ in rates
         }
-        return metric_values(runs).rename(columns={"group": "cell"})
+        return metric_values(runs).rename(columns={"group": "cell"}).merge(self.runs, on="run_id")
 
     @property
     def runs(self) -> pd.DataFrame:

@@ -187,6 +187,8 @@ def compare(
     show_found(found, asked.as_json, report=report, gate=gate, everything=everything)
     if plans and not asked.as_json:
         show.plan_pairs(found.plans, found.names)
+    elif any(not pair.alike for pair in found.plans) and not asked.as_json:
+        show.console.print("see them with --plans", markup=False)
     return Exit.CHECK_FAILED if gate and gate.fails(strict) else Exit.DONE
 
 

@@ -414,7 +414,7 @@ def finding(result: ExperimentResult, gate: Gate | None = None, *, everything: b
     """What an experiment found, on the screen: its ratios, the answer, the reasons to doubt it, and what to do."""
     found, metric = result.finding, result.finding.metric
     console.print(found.question, markup=False)
-    for one in (*ratio_tables(found), *effect_table(found), *detail_tables(found)):
+    for one in (*ratio_tables(found, in_rows=True), *effect_table(found), *detail_tables(found)):
         console.print(page_table(one))
     if not found.of(Of.METRIC):
         cells = result.cells.rename(columns={"metric_value": metric.heading})

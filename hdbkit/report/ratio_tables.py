@@ -16,11 +16,14 @@ from hdbkit.text import virtual_users
 _LATENCY = Metric(name="latency", title="latency", unit="ms", measure=Measure.QUANTILE)
 
 
-def ratio_tables(finding: Finding) -> list[Table]:
-    """What is compared: cells, winners, operations, and the figures of two sides."""
+def ratio_tables(finding: Finding, *, in_rows: bool = False) -> list[Table]:
+    """What is compared: cells, winners, operations, and the figures of two sides.
+
+    ``in_rows``: each count of users is a row of its own too, as a narrow screen needs it.
+    """
     cells, metric = finding.of(Of.METRIC), finding.metric
     several = len({ratio.virtual_users for ratio in cells}) > 1
-    in_a_grid = several and any(ratio.verdict is Verdict.BASELINE for ratio in cells)
+    in_a_grid = not in_rows and several and any(ratio.verdict is Verdict.BASELINE for ratio in cells)
     tables = [verdict_matrix(cells, metric) if in_a_grid else verdict_table(cells, metric)] if cells else []
     return [
         *tables,
@@ -79,7 +82,8 @@ def verdict_table(ratios: Sequence[Ratio], metric: Metric, title: str = "") -> T
     head = ["configuration", "users", "runs", f"mean {metric.heading}", heading("operations_per_s")]
     head += ["change", "95 % interval", "verdict", "in words", *([f"mean of {ratios[0].against}"] if bases else [])]
     numeric = [False, True, True, True, True, True, True, False, False, *([True] if bases else [])]
-    note = "The intervals hold together over all rows." if len(ratios) > 1 and bases else ""
+    known = any(ratio.is_known for ratio in ratios)
+    note = "The intervals hold together over all rows." if len(ratios) > 1 and bases and known else ""
     return Table(title or _title(ratios), head, rows, numeric, [_mark(ratio) for ratio in ratios], note)
 
 
@@ -140,6 +144,8 @@ def _operation_matrix(ratios: Sequence[Ratio], metric: Metric, where: str) -> Ta
     note = (
         f"Mean time with {ratios[0].against}; change of the time otherwise{in_these_runs(ratios)}, with its 95 % "
         "interval. The intervals of all operations hold together."
+        if any(ratio.is_known for ratio in ratios)
+        else f"Mean time with {ratios[0].against}; change of the time otherwise."
     )
     head = ["operation", ratios[0].against, *labels]
     numeric = [False, *[True] * (len(labels) + 1)]
@@ -147,16 +153,27 @@ def _operation_matrix(ratios: Sequence[Ratio], metric: Metric, where: str) -> Ta
 
 
 def figures_table(finding: Finding) -> list[Table]:
-    """Figures of two sides and their change, with the intervals of latencies; none where there are not two sides."""
-    counts = finding.of(Of.COUNT)
-    if not counts or finding.best is None:
-        return []
-    latencies = [ratio for ratio in finding.of(Of.QUANTILE) if ratio.configuration is None]
+    """Figures of two sides and their change, with the intervals of latencies: a table for each two that are compared.
+
+    None where there are not two sides.
+    """
+    sides = list(dict.fromkeys((ratio.label, ratio.against) for ratio in finding.of(Of.COUNT)))
+    several = len(sides) > 1
+    return [_figures_of(finding, *both, f"{both[0]} and {both[1]}" if several else "Both sides") for both in sides]
+
+
+def _figures_of(finding: Finding, label: str, against: str, title: str) -> Table:
+    """The figures of two sides; that of the metric is the mean over all counts of users, where it is known."""
     best, metric = finding.best, finding.metric
+    ratios = [ratio for ratio in finding.ratios if (ratio.label, ratio.against) == (label, against)]
+    overall = [best] if best and (best.label, best.against) == (label, against) else []
+    of_metric = overall or [ratio for ratio in ratios if ratio.of is Of.METRIC]
+    latencies = [ratio for ratio in ratios if ratio.of is Of.QUANTILE]
     rows = [
-        [best.figure, _value(best.base, metric), _value(best.value, metric), *_change(best, metric)],
+        *([ratio.figure, _value(ratio.base, metric), _value(ratio.value, metric), *_change(ratio, metric)]
+          for ratio in of_metric if len(of_metric) == 1),
         *([heading(ratio.figure), cell(ratio.base), cell(ratio.value), *_change(ratio, metric.rate)]
-          for ratio in counts),
+          for ratio in ratios if ratio.of is Of.COUNT),
         *([f"{ratio.figure} {ratio.quantile} (ms)", milliseconds(ratio.base), milliseconds(ratio.value),
            *_change(ratio, _LATENCY)] for ratio in latencies),
     ]  # fmt: skip
@@ -165,8 +182,8 @@ def figures_table(finding: Finding) -> list[Table]:
         if any(ratio.is_known for ratio in latencies)
         else "Without intervals: a difference here may be noise, of percentiles above all."
     )
-    head = ["figure", best.against, best.label, "change", "95 % interval"]
-    return [Table("Both sides, geometric means over their runs", head, rows, [False, *[True] * 4], note=note)]
+    head = ["figure", against, label, "change", "95 % interval"]
+    return Table(f"{title}, geometric means over their runs", head, rows, [False, *[True] * 4], note=note)
 
 
 def _change(ratio: Ratio, metric: Metric) -> list[str]:

@@ -10,14 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
-from pydantic import Field, SerializeAsAny
+from pydantic import Field, PlainSerializer, PlainValidator, SerializeAsAny, WithJsonSchema
 
 from hdbkit.caution import Caution
 from hdbkit.config.metric import Metric
 from hdbkit.results.run_result import Figures
+
+Warned = Annotated[
+    str, PlainValidator(Caution.of), PlainSerializer(str, return_type=str), WithJsonSchema({"type": "string"})
+]
+"""A warning with its kind (:class:`hdbkit.caution.Caution`); in JSON its text."""
 
 
 class Verdict(StrEnum):
@@ -195,7 +200,7 @@ class Finding(Figures):
     explanation: str = Field(default="", description="why one side is faster, where waits were sampled")
     advice: str = Field(default="", description="what would decide; empty where nothing is undecided")
     notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = Field(default=(), description="reasons to doubt it")
+    warnings: tuple[Warned, ...] = Field(default=(), description="reasons to doubt it")
     smallest_effect: float | None = Field(default=None, description="the smallest relative difference that matters")
     confidence: float = 0.95
     runs_failed: int = Field(default=0, description="planned runs without a result")
@@ -209,11 +214,6 @@ class Finding(Figures):
     def of(self, *kinds: Of) -> list[Ratio]:
         """The ratios of these figures."""
         return [ratio for ratio in self.ratios if ratio.of in kinds]
-
-    @property
-    def cautions(self) -> list[Caution]:
-        """The warnings with their kinds."""
-        return [Caution.of(text) for text in self.warnings]
 
 
 _JUDGED = ("ratio", "low", "high", "verdict")

@@ -139,7 +139,7 @@ def test_the_three_fastest_and_the_baseline_get_fresh_blocks(server: FileServer,
     again = np.log(fresh.pivot_table(index="block", columns="configuration", values="metric_value"))
     assert np.log(best["ratio"]) == pytest.approx((again[best["configuration"]] - again[0]).mean())
     assert "In 2 fresh blocks that were not used for the choice: " in done.answer
-    (table,) = winner_table(done.winners, done.plan.metric)
+    (table,) = winner_table(done.winner_ratios, done.metric)
     assert [row[0] for row in table.rows] == list(done.winners["label"])
     with pytest.raises(InputError, match="has chosen its fastest"):
         resume(folder, only(server), run_one, blocks=5)

@@ -22,7 +22,7 @@ def test_a_profile_done_twice_has_all_its_runs(
     assert command("profile", "nightly", url, "-u", "1,2", *SHORT).code == 0
     said = command("profile", "nightly", url, "-u", "1,2", *SHORT).json
     assert [row["runs"] for row in said["cells"]] == [2, 2]
-    assert (said["profile"], said["metric"]["name"]) == ("nightly", "NOPM")
+    assert (said["more"]["profile"], said["metric"]["name"]) == ("nightly", "NOPM")
     assert sorted((row["virtual_users"], row["block"]) for row in said["runs"]) == [(1, 1), (1, 2), (2, 1), (2, 2)]
     assert set(hdbkit.runs("tags LIKE '%profile:nightly%'")["label"]) == {"nightly"}
     assert set(hdbkit.history("nightly").segments["cause"]) == {"first"}

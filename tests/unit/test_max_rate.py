@@ -61,14 +61,15 @@ def test_the_highest_rate_is_found_reported_and_read_again(command: HdbkitComman
     typed = ("find-max", "nulldb:///x", "--limit", "p95=20ms", "-u", 4, "--blocks", 3, "--label", "top", "--json")
     said = command(*typed)
     found = said.json
-    assert found["rate"] == pytest.approx(750, rel=0.01)
-    assert found["low"] < 750 < found["high"]
+    assert found["more"]["rate"] == pytest.approx(750, rel=0.01)
+    assert found["more"]["low"] < 750 < found["more"]["high"]
     assert found["answer"].startswith(
         "The highest rate at which the p95 of the response time of new_order stays within 20 ms is 7"
     )
     page = Path(found["report"]).read_text(encoding="utf-8")
     assert "hdbkit find-max nulldb:///x" in page
     assert "--label top" in page
+    assert {one["within"] for one in found["runs"]} == {True, False}
     assert all(one["within"] == (one["rate"] < 750) for one in found["runs"])
     count = len(made)
     assert command("resume", "last", "--json").json == found
@@ -96,7 +97,8 @@ def test_each_run_has_a_schedule_of_its_own(made: list[str]) -> None:
     assert [one.seed for one in loads] == [*range(5, 5 + len(loads))]
     assert found.cells["runs"].sum() == len(found.runs)
     assert found.cells["cell"].str.endswith(" per second").all()
-    assert found.comparisons.empty
+    columns = ["cell", "baseline", "virtual_users", "ratio", "low", "high", "verdict", "sentence"]
+    assert (list(found.comparisons), len(found.comparisons)) == (columns, 0)
     assert loads[0].rate == 100, "with a rate the search begins there"
     assert "--rate 100" in found.command
     assert "--seed 5" in found.command
