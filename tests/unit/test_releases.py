@@ -65,7 +65,7 @@ def test_an_undecided_whole_gets_more_blocks_up_to_the_maximum(
 
 def test_a_step_ends_where_its_whole_interval_is_on_one_side_of_half_the_slowdown(tmp_path: Path) -> None:
     half = sqrt(SLOW.ratio)
-    assert [beyond(ratio("", low, 0.5, high), half) for low, high in ((0.3, 0.49), (0.51, 1), (0.4, 0.6))] == [
+    assert [beyond(ratio("slower", low, 0.5, high), half) for low, high in ((0.3, 0.49), (0.51, 1), (0.4, 0.6))] == [
         True,
         False,
         None,
