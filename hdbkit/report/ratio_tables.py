@@ -13,6 +13,8 @@ from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell, heading, milliseco
 from hdbkit.results.finding import Finding, Of, Ratio, Verdict
 from hdbkit.text import virtual_users
 
+_PER_S = 4
+"""The column of all operations per second."""
 _LATENCY = Metric(name="latency", title="latency", unit="ms", measure=Measure.QUANTILE)
 
 
@@ -24,12 +26,14 @@ def ratio_tables(finding: Finding, *, in_rows: bool = False) -> list[Table]:
     cells, metric = finding.of(Of.METRIC), finding.metric
     several = len({ratio.virtual_users for ratio in cells}) > 1
     in_a_grid = not in_rows and several and any(ratio.verdict is Verdict.BASELINE for ratio in cells)
+    figures = figures_table(finding)
+    in_figures = len(cells) == 1 and bool(figures)
     tables = [verdict_matrix(cells, metric) if in_a_grid else verdict_table(cells, metric)] if cells else []
     return [
-        *tables,
+        *([] if in_figures else tables),
         *winner_table(finding.of(Of.WINNER), metric),
         *operation_tables(finding.of(Of.OPERATION), metric),
-        *figures_table(finding),
+        *figures,
     ]
 
 
@@ -82,6 +86,10 @@ def verdict_table(ratios: Sequence[Ratio], metric: Metric, title: str = "") -> T
     head = ["configuration", "users", "runs", f"mean {metric.heading}", heading("operations_per_s")]
     head += ["change", "95 % interval", "verdict", "in words", *([f"mean of {ratios[0].against}"] if bases else [])]
     numeric = [False, True, True, True, True, True, True, False, False, *([True] if bases else [])]
+    if all(ratio.operations_per_s is None for ratio in ratios):  # as of two sides
+        at = _PER_S
+        head, numeric = head[:at] + head[at + 1 :], numeric[:at] + numeric[at + 1 :]
+        rows = [row[:at] + row[at + 1 :] for row in rows]
     known = any(ratio.is_known for ratio in ratios)
     note = "The intervals hold together over all rows." if len(ratios) > 1 and bases and known else ""
     return Table(title or _title(ratios), head, rows, numeric, [_mark(ratio) for ratio in ratios], note)

@@ -6,12 +6,11 @@ import io
 import os
 from pathlib import Path
 
-import pandas as pd
+import numpy as np
 import pytest
 
 from hdbkit import api
 from hdbkit.api.first_steps import EngineDemo, sweep_of
-from hdbkit.api.sweeping import SweepResult
 from hdbkit.cli import found
 from hdbkit.config import Load, SweepSpec, TprocCSpec, WorkloadSpec
 from hdbkit.config.specs.tproc_h import TprocHLoad, TprocHSpec
@@ -22,6 +21,8 @@ from hdbkit.servers import PrivateServer, find_binaries, private_server, startab
 from hdbkit.workloads import specification
 from tests.architecture.source_tree import ROOT
 from tests.conftest import HdbkitCommand
+from tests.unit.synthetic import sweep_of as synthetic_sweep
+from tests.unit.synthetic import sweep_runs
 
 SETTINGS: dict[str, list[object]] = {
     "postgresql": ["synchronous_commit", "on", "off"],
@@ -146,23 +147,17 @@ def broken(*_: object, **__: object) -> BuildResult:
 
 @pytest.mark.parametrize(("failed", "checks", "code"), [(0, {}, 0), (0, {"mix as asked": 2}, 1), (1, {"x": 2}, 3)])
 def test_a_sweep_whose_runs_failed_a_check_ends_with_1(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    failed: int,
-    checks: dict[str, int],
-    code: int,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], failed: int, checks: dict[str, int], code: int
 ) -> None:
-    class Done(SweepResult):
-        runs, checks_failed, report = pd.DataFrame({"number": range(1, 5)}), checks, lambda _: "report.html"
-
-        def __init__(self) -> None:
-            """Read no folder."""
-
-    Done.failed = failed  # type: ignore[assignment,misc]
-    monkeypatch.setattr(found.show, "sweep", lambda _: None)
-    assert found.show_found(Done(), as_json=False) == code
+    runs = sweep_runs()
+    runs["checks_failed"] = [
+        tuple(name for name, count in checks.items() if place < count) for place in range(len(runs))
+    ]
+    runs.loc[runs.index >= len(runs) - failed, ["status", "metric_value"]] = ["failed", np.nan]
+    assert found.show_found(synthetic_sweep(tmp_path, runs), as_json=False, report=False) == code
     out = capsys.readouterr().out
-    assert [f"check failed in {n} of 4 runs: {name}" in out for name, n in checks.items()] == [True] * len(checks)
+    assert [f"check failed in {count} runs: {name}" in out for name, count in checks.items()] == [True] * len(checks)
+    assert ("check failed" in out) == bool(checks)
 
 
 @pytest.mark.parametrize("quick", [True, False])

@@ -100,7 +100,7 @@ def test_a_bad_configuration_s_run_ends_early_and_is_reported_and_never_done_aga
     assert manifest.measured.metric_value == pytest.approx(done.runs["metric_value"].iloc[4])
     assert done.verdicts.set_index("label").loc[f"speed={SLOW}", "verdict"] == ENDED_EARLY
 
-    show.sweep(done)
+    show.finding(done)
     pages = (
         screen.getvalue(),
         done.report().read_text(),

@@ -22,8 +22,13 @@ from hdbkit.api.sweeping import SweepResult
 from hdbkit.caution import Caution, Kind
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import InputError
+<<<<<<< HEAD
 from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.report.ratio_tables import figures_table
+=======
+from hdbkit.experiment.sweep import plan_sweep
+from hdbkit.report.ratio_tables import figures_table, ratio_tables
+>>>>>>> finding
 from hdbkit.report.sides_evidence import differences_table
 from hdbkit.report.tables import UNKNOWN, Table
 from hdbkit.results.experiment_folder import experiment_folder
@@ -103,13 +108,13 @@ def test_the_table_of_both_sides_has_the_intervals_of_latencies() -> None:
 
 
 def test_each_commit_has_its_own_table_of_figures_and_warnings_keep_their_kinds(root: Path) -> None:
-    base, *others = (Release(name, name * 20, name) for name in ("v1", "v2", "v3"))
+    base, *rest = (Release(name, name * 20, name) for name in ("v1", "v2", "v3"))
     pairs = [api.compare("old-1,old-2", side) for side in ("new-1,new-2", "old-2,new-1")]
     named = [
         replace(pair, names=("v1", name), compared=replace(pair.compared, ratio=ratio_named(pair, name)))
         for pair, name in zip(pairs, ("v2", "v3"), strict=True)
     ]
-    finding = Releases(base, tuple(others), tuple(named)).finding
+    finding = Releases(base, tuple(rest), tuple(named)).finding
     assert [caution.kind for caution in map(Caution.of, finding.warnings)] == [Kind.FAILED_OPERATIONS] * len(
         finding.warnings
     )
@@ -118,6 +123,11 @@ def test_each_commit_has_its_own_table_of_figures_and_warnings_keep_their_kinds(
     assert [table.title.partition(",")[0] for table in tables] == ["v2 and v1", "v3 and v1"]
     for table, pair in zip(tables, pairs, strict=True):
         assert [row[0] for row in table.rows] == ["NOPM", "operations/s", *figures_of(pair)]
+    against = ratio_tables(finding)[0]
+    assert [row[0] for row in against.rows] == ["v2", "v3"]
+    assert "operations/s" not in against.head, "it is among the figures"
+    first, *others = [table.title for table in ratio_tables(pairs[0].finding)]
+    assert (first, others[-1]) == ("Each operation", "Both sides, geometric means over their runs"), "nothing twice"
 
 
 def ratio_named(pair: api.Comparison, name: str) -> Ratio:
