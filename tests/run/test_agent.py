@@ -17,11 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-<<<<<<< HEAD
-from hdbkit.agent.app import make_agent_app
-=======
-from hdbkit.agent.app import _failed, make_app
->>>>>>> finding
+from hdbkit.agent.app import _failed, make_agent_app
 from hdbkit.agent.server import ControlledServer, Snapshots
 from hdbkit.config import Commands, ControlSpec
 from hdbkit.config.fault import Fault

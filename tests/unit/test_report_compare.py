@@ -22,13 +22,8 @@ from hdbkit.api.sweeping import SweepResult
 from hdbkit.caution import Caution, Kind
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import InputError
-<<<<<<< HEAD
 from hdbkit.experiment.kinds.sweep.plan import plan_sweep
-from hdbkit.report.ratio_tables import figures_table
-=======
-from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.report.ratio_tables import figures_table, ratio_tables
->>>>>>> finding
 from hdbkit.report.sides_evidence import differences_table
 from hdbkit.report.tables import UNKNOWN, Table
 from hdbkit.results.experiment_folder import experiment_folder
