@@ -48,12 +48,12 @@ class _Form(NamedTuple):
 
 def _quoted(mark: str, *, backslashes: bool = False, before: str = "") -> _Form:
     """Between two marks, of which two stand for one; with ``backslashes`` also behind one."""
-    escaped = r"\\.|" if backslashes else ""
+    escaped = r"\\(?:.|\Z)|" if backslashes else ""
     ordinary = rf"[^{mark}\\]" if backslashes else f"[^{mark}]"
     return _Form(TokenKind.QUOTED, before + mark, f"(?:{escaped}{ordinary}|{mark}{mark})*+", mark)
 
 
-_CONTINUED = r"(?:[^'\\]|\\.|''|'[^\S\n\r]*+[\n\r](?:\s|--[^\n\r]*+[\n\r])*+')*+"
+_CONTINUED = r"(?:[^'\\]|\\(?:.|\Z)|''|'[^\S\n\r]*+[\n\r](?:\s|--[^\n\r]*+[\n\r])*+')*+"
 """A text that a quote on a later line continues, which keeps its escapes."""
 _MARKS = {"[": "]", "(": ")", "{": "}", "<": ">"}
 _PAIRS = "|".join(f"{re.escape(start)}(?:(?!{re.escape(end)}').)*+" for start, end in _MARKS.items())

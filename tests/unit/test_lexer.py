@@ -139,3 +139,10 @@ def test_a_quoted_name_is_one_token_whatever_is_in_it(name: str, lexer: Lexer) -
 def test_what_is_no_name_is_refused(given: str) -> None:
     with pytest.raises(ValueError, match="is not a name such as"):
         identifier(given)
+
+
+@pytest.mark.parametrize("text", ["'a\\", "E'a\\"])
+def test_an_open_text_that_ends_in_a_backslash_is_one_token(text: str) -> None:
+    lexer = PG if text.startswith("E") else MY
+    token = list(lexer.tokens(f"SELECT {text}"))[-1]
+    assert (token.kind, token.text, token.closed) == (Kind.QUOTED, text, False)

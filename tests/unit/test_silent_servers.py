@@ -56,6 +56,8 @@ def test_an_interrupt_ends_a_connect(kind: str, silent: socket.socket) -> None:
 
     def interrupt() -> None:
         accepted.append(silent.accept()[0])
+        if kind == "redis":  # redis-py leaves its socket to the collector when it is interrupted before it asks
+            accepted[0].recv(1)
         os.kill(os.getpid(), signal.SIGINT)
 
     interrupting = threading.Thread(target=interrupt, daemon=True)
