@@ -134,7 +134,7 @@ class FindingDocument(Finding):
 
     better: Better = Field(description="whether higher or lower values of its metric are better")
     report: str | None = Field(description="the file with its report, on the host of the results; null: not written")
-    runs: list[Document] = Field(description="a row per measured run")
+    runs: list[Document] = Field(description="a row per run, also of those without a result")
     gate: Document | None = Field(default=None, description="of a comparison with a limit: verdict and sentence")
 
 
@@ -145,7 +145,7 @@ def of_result(found: Result | ExperimentResult, report: Path | None, gate: Gate 
     about = {
         "better": found.metric.better.value,
         "report": str(report) if report else None,
-        "runs": _clean(of_frame(found.measured)),
+        "runs": _clean(of_frame(found.every_run)),
         "gate": vars(gate) if gate else None,
     }
     return found.finding.model_dump(mode="json") | about

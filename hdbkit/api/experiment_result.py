@@ -38,6 +38,11 @@ class ExperimentResult(ABC):
         """A row per measured run: ``cell``, ``virtual_users``, ``metric_value``, ``operations_per_s``."""
 
     @property
+    def every_run(self) -> pd.DataFrame:
+        """A row per run, also of those without a result; by default the measured ones."""
+        return self.measured
+
+    @property
     @abstractmethod
     def report_file(self) -> Path:
         """Where its page is written."""

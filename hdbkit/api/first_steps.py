@@ -171,7 +171,8 @@ class FirstStepVerbs(ConnectionVerbs, SweepVerbs, RunVerbs):
     def _planned_demo(self, at: Target, options: _DemoOptions) -> SweepPlan:
         spec = options.sweep(at)
         connection = self.connect(at)
-        options.say(f"{connection.version} on {at.url}")
+        where = "on" if at.server_folder is None else "private server on"
+        options.say(f"{connection.version}, {where} {at.url}")
         asked = spec.workload or specification()
         try:
             present = present_schema(at, asked.identity)

@@ -89,6 +89,10 @@ class SweepResult(SweepAnalysis, ExperimentResult):
         return runs.assign(cell=runs["configuration"].map(self.labels))
 
     @property
+    def every_run(self) -> pd.DataFrame:
+        return self.runs
+
+    @property
     def restored(self) -> str:
         """A sentence if the server's settings are restored; empty if they are not or were never changed."""
         return restored(self.folder.journal.lines)

@@ -413,7 +413,8 @@ def _ends(spec: SweepSpec) -> Iterator[str]:
 def finding(result: ExperimentResult, gate: Gate | None = None, *, everything: bool = False) -> None:
     """What an experiment found, on the screen: its ratios, the answer, the reasons to doubt it, and what to do."""
     found, metric = result.finding, result.finding.metric
-    console.print(found.question, markup=False)
+    named = f"{found.experiment_id}: " if found.experiment_id else ""
+    console.print(f"{named}{found.question}", markup=False)
     for one in (*ratio_tables(found, in_rows=True), *effect_table(found), *detail_tables(found)):
         console.print(page_table(one))
     if not found.of(Of.METRIC):

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from hdbkit.api import Releases, Workspace, executing
-from hdbkit.config import Load, Target, sweep_spec
+from hdbkit.config import Load, Target, preparation
 from hdbkit.errors import InputError
 from hdbkit.experiment import own_servers
 from hdbkit.experiment.kinds import releases
@@ -67,7 +67,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     monkeypatch.setattr(releases, "_started", started)
     monkeypatch.setattr(own_servers, "build", lambda *_, **__: _Sound())
     monkeypatch.setattr(executing, "execute", run)
-    monkeypatch.setattr(sweep_spec, "REST_S", 0.0)
+    monkeypatch.setattr(preparation, "REST_S", 0.0)
     place = Workspace(results=tmp_path / "results")
     first = place.plan_releases(checkout.folder, ["v1", f"v{COUNT}"], database="postgresql", blocks=3,
                                 load=Load(virtual_users=1, rampup_s=0, duration_s=1))  # fmt: skip
