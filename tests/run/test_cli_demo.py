@@ -12,10 +12,13 @@ import pytest
 from hdbkit import api
 from hdbkit.api.first_steps import EngineDemo, sweep_of
 from hdbkit.cli import found
-from hdbkit.config import Load, SweepSpec, TprocCSpec, WorkloadSpec
+from hdbkit.config import Load, SweepSpec, Target, TprocCSpec, WorkloadSpec
 from hdbkit.config.specs.tproc_h import TprocHLoad, TprocHSpec
+from hdbkit.config.sweep_spec import CompareBy
 from hdbkit.contracts import Check
 from hdbkit.errors import HdbkitError
+from hdbkit.experiment.slicing import planned_slices
+from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.loading import BuildResult
 from hdbkit.servers import PrivateServer, find_binaries, private_server, startable_kinds
 from hdbkit.workloads import specification
@@ -161,8 +164,11 @@ def test_a_sweep_whose_runs_failed_a_check_ends_with_1(
 
 
 @pytest.mark.parametrize("quick", [True, False])
-def test_every_engine_that_can_be_started_has_asweep_of_its_own_settings(quick: bool) -> None:
+def test_every_engine_that_can_be_started_has_a_sweep_of_its_own_settings(quick: bool) -> None:
     size = "sweep-quick" if quick else "sweep-demo"
     sweeps = {kind: sweep_of(kind, size) for kind in startable_kinds()}
     assert len({tuple(spec.settings) for kind, spec in sweeps.items() if kind != "mysql"}) == len(sweeps) - 1
     assert sweeps["mysql"].settings == sweeps["mariadb"].settings
+    for kind, spec in sweeps.items():
+        slices = planned_slices(plan_sweep(Target(kind=kind), spec, "20260101-000000-demo-abc"))
+        assert (slices is None) == (spec.compare_by is not CompareBy.SLICES)
