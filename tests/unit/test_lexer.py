@@ -145,4 +145,4 @@ def test_what_is_no_name_is_refused(given: str) -> None:
 def test_an_open_text_that_ends_in_a_backslash_is_one_token(text: str) -> None:
     lexer = PG if text.startswith("E") else MY
     token = list(lexer.tokens(f"SELECT {text}"))[-1]
-    assert (token.kind, token.text, token.closed) == (Kind.QUOTED, text, False)
+    assert (token.kind, token.text, token.closed) == (TokenKind.QUOTED, text, False)
