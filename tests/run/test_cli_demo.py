@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hdbkit.experiment.slicing import planned_slices
-from hdbkit.experiment.sweep import plan_sweep
 
 from hdbkit import api
 from hdbkit.api.first_steps import EngineDemo, sweep_of
@@ -19,6 +17,8 @@ from hdbkit.config.specs.tproc_h import TprocHLoad, TprocHSpec
 from hdbkit.config.sweep_spec import CompareBy
 from hdbkit.contracts import Check
 from hdbkit.errors import HdbkitError
+from hdbkit.experiment.kinds.sweep.plan import plan_sweep
+from hdbkit.experiment.kinds.sweep.slicing import planned_slices
 from hdbkit.loading import BuildResult
 from hdbkit.servers import PrivateServer, find_binaries, private_server, startable_kinds
 from hdbkit.workloads import specification
