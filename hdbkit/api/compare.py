@@ -18,7 +18,8 @@ import pandas as pd
 from pydantic import Field
 
 from hdbkit.analysis.comparison.by_operation import compared_by_operation, compared_quantiles
-from hdbkit.analysis.comparison.explanation import Explanation, explain
+from hdbkit.analysis.comparison.explaining import Level, explain
+from hdbkit.analysis.comparison.explanation import Explanation
 from hdbkit.analysis.comparison.gate import Gate, gate
 from hdbkit.analysis.comparison.groups import common_metric, metric_values
 from hdbkit.analysis.comparison.history import HOST_FACTS
@@ -210,7 +211,9 @@ class Comparison(ExperimentResult):
         Example:
             >>> print(hdbkit.compare("before", "after").explanation.sentence)  # doctest: +SKIP
         """
-        return explain(*self.sides.values())
+        base, new = self.sides.values()
+        at_most_users = (self.compared.by_users or (self.ratio,))[-1]
+        return explain(base, new, Level.of(at_most_users, self.compared.confidence))
 
     @property
     def command(self) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.explanation import Run, explain
+from hdbkit.analysis.comparison.beside_parts import Run
+from hdbkit.analysis.comparison.explaining import Level, explain
 from hdbkit.analysis.run.courses import courses, latencies
 from hdbkit.analysis.run.records import mean_times_s
 from hdbkit.analysis.statistics.block_model import usable
@@ -37,7 +38,7 @@ def whole_sweep(found: SweepAnalysis) -> list[Chart]:
     settings, smallest_effect = list(found.plan.spec.grid), found.plan.spec.smallest_effect
     measured = usable(runs)
     charts = first_charts(found)
-    charts += _why(measured, ratios, finished)
+    charts += _why(measured, ratios, finished, found.level)
     if found.interaction_ratios:
         charts.append(interaction_chart(found.interaction_ratios, smallest_effect, metric))
     named = measured.assign(label=measured["configuration"].map(found.labels))
@@ -57,7 +58,7 @@ def whole_sweep(found: SweepAnalysis) -> list[Chart]:
     return charts
 
 
-def _why(runs: pd.DataFrame, ratios: Sequence[Ratio], finished: Sequence[Run]) -> list[Chart]:
+def _why(runs: pd.DataFrame, ratios: Sequence[Ratio], finished: Sequence[Run], confidence: float) -> list[Chart]:
     """Why the configuration that differs most from the baseline does, at the largest count of users."""
     clear = [ratio for ratio in ratios if ratio.verdict.differs]
     most_users = max((ratio.virtual_users or 0 for ratio in clear), default=0)
@@ -66,8 +67,12 @@ def _why(runs: pd.DataFrame, ratios: Sequence[Ratio], finished: Sequence[Run]) -
         return []
     most = max(at, key=lambda ratio: abs(math.log(ratio.ratio or 1.0)))
     baseline = next(ratio.configuration for ratio in ratios if ratio.verdict is Verdict.BASELINE)
-    of_side = [set(runs.loc[runs["configuration"] == side, "run_id"]) for side in (baseline, most.configuration)]
-    why = explain(*([run for run in finished if run[1].run_id in ids] for ids in of_side))
+    base, new = (
+        [run for run in finished if run[1].run_id in set(runs.loc[runs["configuration"] == side, "run_id"])]
+        for side in (baseline, most.configuration)
+    )
+    others = len({ratio.configuration for ratio in ratios}) - 1
+    why = explain(base, new, Level.of(most, confidence, max(others, 1)))
     return [explained(why, "baseline", most.label)] if why else []
 
 

@@ -91,7 +91,7 @@ def explained(found: Explanation, base: str = "base", new: str = "new") -> Chart
             for one in (total, *found.parts)
         ]
     )
-    words = f"{found.sentence} Intervals hold together at 95 %: {found.how}. This is an association."
+    words = f"{found.sentence} Intervals of all parts hold together: {found.how}. This is an association."
     return Chart("explanation", f"Why does the time per {noun} differ?", fig, words, table.round(4))
 
 

@@ -238,6 +238,12 @@ _WAITS: Final = (
         without="what sessions wait for is not known by transaction",
     ),
     Operation(
+        "session_threads",
+        "the operating system's thread, or process, of each session; no row if a session has none of its own",
+        columns=("number", "thread"),
+        without="the CPU time of sessions is not told from that of the server's other work",
+    ),
+    Operation(
         "session_waits",
         "the sessions that work or wait; class: running, lock, log, disk, latch, client, other; own: this one",
         columns=("number", "class", "event", "table", "blocked by", "own"),

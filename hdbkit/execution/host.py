@@ -20,12 +20,11 @@ from hdbkit.control_groups import limits, own_cgroup, throttled_s
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, TransactionError
 from hdbkit.execution.host_counters import LOOPBACK_INTERFACE, Figure, HostReader
+from hdbkit.execution.session_cpu import SessionCpu
 from hdbkit.processes import boot_id
 from hdbkit.readings import HostLoad
 from hdbkit.results import columns
 
-_THREADS_PER_S = 50
-"""How many threads of a server are looked at in a second, on average."""
 _DMI = Path("/sys/class/dmi/id")
 DEVICES = "devices"
 """The key of a sample with the figures of single devices: name, device, value."""
@@ -113,32 +112,10 @@ class ServerCpu:
 
     def __init__(self, pid: int) -> None:
         self.pid, self._cgroup = pid, own_cgroup(pid)
-        self._threads: dict[int, float] = {}
-        self._waited_s, self._due_s = 0.0, 0.0
 
     def total_s(self) -> float:
         """CPU seconds so far; NaN if the server has ended."""
         return cgroup_cpu_s(self._cgroup) if self._cgroup else process_tree_cpu_s(self.pid)
-
-    def waited_s(self, *, at_edge: bool = False) -> float:
-        """Seconds that its threads and those of its children waited for a core; NaN if that cannot be read.
-
-        What a thread waited between the last reading and its end is not in it. That of many threads is read at edges
-        and seldom between them.
-        """
-        if not at_edge and time.monotonic() < self._due_s:
-            return math.nan
-        try:
-            children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-            folders = [one for pid in (self.pid, *children) for one in Path(f"/proc/{pid}/task").iterdir()]
-            threads = [int(one.name) for one in folders]
-        except OSError:
-            return math.nan
-        self._due_s = time.monotonic() + len(threads) / _THREADS_PER_S
-        before, self._threads = self._threads, {one: waited_for_core_s(one) for one in threads}
-        grown = [at_s - before.get(one, 0.0) for one, at_s in self._threads.items()]
-        self._waited_s += sum(one for one in grown if one > 0)  # NaN: the thread has ended
-        return round(self._waited_s, 6)
 
 
 class HostSamples:
@@ -147,13 +124,18 @@ class HostSamples:
     def __init__(self) -> None:
         self._reader = HostReader()
 
-    def take(self, server: ServerCpu | None = None, *, at_edge: bool = False) -> dict[str, Any]:
-        """The present figures of this host, of its devices together and of each, and of a server on it."""
+    def take(
+        self, server: ServerCpu | None = None, sessions: SessionCpu | None = None, *, at_edge: bool = False
+    ) -> dict[str, Any]:
+        """The present figures of this host, of its devices together and of each, and of a server and its sessions."""
+        unknown = math.nan, math.nan
 
         def of_processes() -> Iterator[Figure]:
             yield "cpu_throttled_s", "", throttled_s(os.getpid(), *([server.pid] if server else []))
             yield "server_cpu_s", "", server.total_s() if server else math.nan
-            yield "server_waited_s", "", server.waited_s(at_edge=at_edge) if server else math.nan
+            used_s, waited_s = sessions.totals_s(at_edge=at_edge) if sessions else unknown
+            yield "sessions_cpu_s", "", used_s
+            yield "sessions_waited_s", "", waited_s
             yield "supervisor_cpu_s", "", time.process_time()
 
         found, row = self._reader.read(of_processes), dict[str, Any]()

@@ -204,9 +204,9 @@ def together(rows: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]], spoo
         total = sum(np.interp(at, [r["t_us"] for r in one], [r.get(name, np.nan) for r in one]) for one in series)
         added[name] = total / len(series) if name == "cpu_pressure_s" else total
     known = own if here in machines and len(own) > 1 else []
-    for name in ("server_cpu_s", "server_waited_s", "supervisor_cpu_s"):
+    for name in ("server_cpu_s", "sessions_cpu_s", "sessions_waited_s", "supervisor_cpu_s"):
         values = np.interp(at, [r["t_us"] for r in known], [r[name] for r in known]) if known else None
-        added[name] = np.full(at.size, np.nan if name.startswith("server") else 0.0) if values is None else values
+        added[name] = np.full(at.size, 0.0 if name.startswith("supervisor") else np.nan) if values is None else values
     return [{name: values[i] for name, values in added.items()} for i in range(at.size)]
 
 

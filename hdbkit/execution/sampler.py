@@ -24,11 +24,13 @@ from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, ServerFailed
 from hdbkit.execution import host
 from hdbkit.execution.beside import Beside
+from hdbkit.execution.session_cpu import SessionCpu
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
 from hdbkit.readings import ENDS, LAG, STATEMENT_TOTALS, answered
 from hdbkit.results import columns
-from hdbkit.results.columns import COUNTED
+from hdbkit.results.columns import COUNTED, SESSION_LINES
+from hdbkit.results.writer import read_lines
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads import metric_of
 
@@ -52,6 +54,7 @@ _LAG_VALID_S = 5.0
 _STATEMENTS_EVERY_S, _STATEMENTS_MS, _STATEMENTS = 10.0, 2_000, 50
 """Within the window the server is asked so often for its totals by statement, for so long at most, and so many are
 noted, those that took the most time since its start."""
+_THREADS = "session_threads"
 _MIN_TRANSACTIONS = 100
 """The minimum number of transactions for such a rate."""
 
@@ -142,6 +145,8 @@ class Sampler(threading.Thread):
             self._counter = metric_of(work, plan.load).counter
         self._session: Session | None = None
         self._server: host.ServerCpu | None = None
+        self._sessions: SessionCpu | None = None
+        self._folder = folder
         self._host_samples = host.HostSamples()
         self._full_pages = FullPages()
         self._replicas = Replicas(plan)
@@ -203,6 +208,8 @@ class Sampler(threading.Thread):
         """Sample; the host too before the answer, while the clients are still connected."""
         try:
             middle_ns = self._sample(edge)
+            if edge == RUN_EDGES[0]:
+                self._follow_sessions()
         except Exception as error:
             self._forget_session()
             self._sample_host(at_edge=True)
@@ -212,9 +219,25 @@ class Sampler(threading.Thread):
             future.set_result(middle_ns)
             if edge in WINDOW_EDGES:
                 self._sample_statements(edge, 30_000)
+            if edge == WINDOW_EDGES[0]:
+                self._follow_sessions()
 
     def _sample_host(self, *, at_edge: bool = False) -> None:
-        self._host.try_to_add({"t_ns": time.monotonic_ns(), **self._host_samples.take(self._server, at_edge=at_edge)})
+        taken = self._host_samples.take(self._server, self._sessions, at_edge=at_edge)
+        self._host.try_to_add({"t_ns": time.monotonic_ns(), **taken})
+
+    def _follow_sessions(self) -> None:
+        """The server's threads of the load's sessions are those that count; each session has one, or none counts."""
+        known = statements(self._database.dialects, SERVER_STATEMENTS)
+        if self._server is None or self._plan.load.connect_per_operation or _THREADS not in known:
+            return
+        own = {int(row["number"]) for path in self._folder.glob(SESSION_LINES.name) for row in read_lines(path)}
+        found = answered(lambda: self._connected().ask(_THREADS), []) if own else []
+        threads = [int(thread) for number, thread in found if int(number) in own]
+        if self._sessions is not None:
+            self._sessions.follow(threads)
+        elif len(set(threads)) == self._plan.load.sessions:
+            self._sessions = SessionCpu(self._server.pid, threads)
 
     def _sample_statements(self, edge: str, timeout_ms: int) -> None:
         """Running totals by statement, where the server keeps them and this account may read them."""

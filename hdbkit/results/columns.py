@@ -83,7 +83,8 @@ HOST: Final = {
     "cpu_pressure_s": "float64",  # PSI "some", running total; NaN if not available
     "cpu_throttled_s": "float64",  # in which a CPU quota paused processes of the load or the server; NaN without one
     "server_cpu_s": "float64",  # the server's processes; NaN on another host
-    "server_waited_s": "float64",  # for a core, all its threads; NaN on another host or where that is not reported
+    "sessions_cpu_s": "float64",  # of that, the threads of the load's sessions; NaN where they are not known
+    "sessions_waited_s": "float64",  # for which these threads had no core
     "supervisor_cpu_s": "float64",  # the process of hdbkit that samples and supervises the clients
     "memory_used_bytes": "int64",
     "disk_read_bytes": "int64",

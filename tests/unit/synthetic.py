@@ -168,9 +168,10 @@ def host_of(
     frame["cpu_pressure_s"] = pressure * t
     frame["cpu_throttled_s"] = throttled * t
     frame["server_cpu_s"] = 0.25 * cores * t
-    frame["server_waited_s"] = 0.1 * t
+    frame["sessions_cpu_s"] = 0.2 * cores * t
+    frame["sessions_waited_s"] = 0.1 * t
     frame["supervisor_cpu_s"] = 0.05 * t
-    for name in list(columns.HOST)[11:]:
+    for name in list(columns.HOST)[12:]:
         frame[name] = (t * 1_000_000).astype(np.int64)
     for name, share in {"cores_busy_s": 0.7, "cores_interrupts_s": 0.1}.items():
         frame[name] = [[share * at] * cores for at in t]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,17 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.comparison.explanation import (
-    TOTAL,
-    Counter,
-    Explanation,
-    Part,
-    RoundTrip,
-    counted,
-    explained_by_parts,
-)
+from hdbkit.analysis.comparison.beside_parts import ROUND_TRIP, Counter, counted, differing
+from hdbkit.analysis.comparison.explaining import TOTAL, Design, Level, explained_by_parts
+from hdbkit.analysis.comparison.explanation import Explanation, Part, TimeRatio
 from hdbkit.analysis.comparison.replication import BASE, NEW
-from hdbkit.analysis.run.waits import OUTSIDE, PROCESSORS, SERVER_CPU, with_tables
+from hdbkit.analysis.run.waits import BESIDE, OUTSIDE, PROCESSORS, SERVER_CPU, with_tables
 from hdbkit.charts.wait_charts import explained
 from hdbkit.execution.table_rows import statement_growth
 from hdbkit.results.manifest import NetworkFacts
@@ -48,27 +43,30 @@ def table(base: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
     return both.assign(run_id=[f"run-{number}" for number in range(len(both))])
 
 
-def found(base: pd.DataFrame, new: pd.DataFrame, *, in_turn: bool = True) -> Explanation:
-    """Runs of one session, in turn or one side first."""
+def found(base: pd.DataFrame, new: pd.DataFrame, *, in_turn: bool = True, level: Level | None = None) -> Explanation:
+    """Runs of one session, in turn (either side first as often) or one side first."""
     parts = table(base, new)
-    pairs = [(f"run-{i}", f"run-{i + len(base)}") for i in range(len(base))]
+    pairs = [(f"run-{i}", f"run-{i + len(base)}")[:: (-1) ** i] for i in range(len(base))]
     order = [one for pair in pairs for one in pair] if in_turn else parts["run_id"].tolist()
     runs = pd.DataFrame({"run_id": order, "virtual_users": 4, "session": "one"})
-    return explained_by_parts("transaction", parts, runs)
+    return explained_by_parts("transaction", parts, runs, level)
 
 
 def test_a_wait_that_is_gone_is_named_with_its_interval(rows: Rows) -> None:
     why = found(rows(6, log=1.9), rows(6, log=0.0))
     assert [one.name for one in why.causes] == [LOG]
     assert why.causes[0].low_ms < -1.9 < why.causes[0].high_ms < -1.8
-    assert "times as fast: waits for log (WalSync) fell from 1." in why.sentence
+    assert re.match(
+        r"A transaction takes 6\d\.?\d? % less time \(.+\): waits for log \(WalSync\) fell by 1\.", why.sentence
+    )
+    assert ", about all of the difference; no change of the CPU of the sessions is shown (" in why.sentence
     assert explained(why).table["part"].tolist()[:2] == [TOTAL, LOG]
 
 
 def test_a_part_that_rose_is_named_too(rows: Rows) -> None:
     why = found(rows(5, log=0.2), rows(5, log=0.2, cpu=1.5))
     assert [one.name for one in why.causes] == [SERVER_CPU]
-    assert "times as slow: CPU of the server rose from" in why.sentence
+    assert " % more time (" in why.sentence and "): CPU of the sessions rose by 1.0" in why.sentence
 
 
 def test_what_changed_beside_a_cause_is_named_with_it(rows: Rows) -> None:
@@ -78,9 +76,11 @@ def test_what_changed_beside_a_cause_is_named_with_it(rows: Rows) -> None:
         why, counters=counted, where={SERVER_CPU: "payment"}, plans=("payment find now reads",)
     )
     assert "most of it in payment, with rows read by full scans 30,000 instead of 0, payment find" in more.sentence
-    assert more.sentence.endswith("now reads).")
-    alike = dataclasses.replace(found(rows(5, log=0.2), rows(5, log=0.2)), plans=("payment find now reads",))
-    assert alike.sentence.endswith("so there is nothing to explain. Plans: payment find now reads.")
+    assert more.sentence.endswith("now reads.")
+    alike = dataclasses.replace(
+        found(rows(5, log=0.2), rows(5, log=0.2)), plans=("payment find now reads",), plans_note=" (one build)"
+    )
+    assert alike.sentence.endswith("Plans: payment find now reads (one build).")
     fewer = dataclasses.replace(why, counters=(Counter("pages requested", 9.0, 1.0, 1e-4),))
     assert "pages requested" not in fewer.sentence
 
@@ -119,7 +119,8 @@ def found_with_statements(rose_ms: float) -> Explanation:
         Counter("time (ms) of SELECT a", 0.1, 0.1 + rose_ms, 1e-9),
         Counter("executions of SELECT a", 1, 2, 1e-9),
     )
-    return Explanation("transaction", Part(TOTAL, 1.0, 2.0, 0.9, 1.1), parts, (), "blocks", statements=counted)
+    total, time = Part(TOTAL, 1.0, 2.0, 0.9, 1.1), TimeRatio(2.0, 1.9, 2.1)
+    return Explanation("transaction", total, time, parts, "blocks", statements=counted)
 
 
 def test_work_of_hosts_and_the_way_to_the_server_are_compared_per_transaction(tmp_path: Path) -> None:
@@ -134,11 +135,13 @@ def test_work_of_hosts_and_the_way_to_the_server_are_compared_per_transaction(tm
 
 def test_a_round_trip_that_accounts_for_the_difference_is_stated(rows: Rows) -> None:
     why = found(rows(6, log=0.2), rows(6, log=0.2, client=2.0))
-    far = dataclasses.replace(why, round_trip=RoundTrip(0.05, 0.4, 5.0))
+    trip = Counter(ROUND_TRIP, 0.05, 0.4, 1e-6)
+    far = dataclasses.replace(why, counters=(trip,), round_trips=5.0)
     assert far.sentence.endswith(
         " The round trip, measured before each run, rose from 0.05 to 0.4 ms; a transaction has 5 of them."
     )
-    assert "round trip" not in dataclasses.replace(why, round_trip=RoundTrip(0.05, 0.1, 5.0)).sentence
+    near = dataclasses.replace(trip, new=0.1)
+    assert "round trip" not in dataclasses.replace(why, counters=(near,), round_trips=5.0).sentence
 
 
 def test_what_grew_is_counted_by_statement() -> None:
@@ -171,10 +174,84 @@ def test_alike_sides_have_no_cause(rows: Rows) -> None:
     assert named <= 6  # at 5 %, 7 or more of 60 in 3 % of all seeds
 
 
-def test_two_runs_alone_are_compared_by_stretches_and_the_text_says_so(rows: Rows) -> None:
+def test_two_runs_alone_name_no_cause_and_the_text_says_why(rows: Rows) -> None:
     why = explained_by_parts("transaction", table(rows(10, log=1.9), rows(10, log=0.5)))
-    assert [one.name for one in why.causes] == [LOG]
-    assert "10 stretches" in why.how and "these runs alone" in why.how
+    log = next(part for part in why.parts if part.name == LOG)
+    assert log.high_ms < -1.2 and "10 stretches" in why.how and "these runs alone" in why.how
+    assert not why.causes and not why.clear
+    assert why.sentence.startswith("With one run on each side no cause is named, as another pair")
+
+
+def test_neighbouring_stretches_that_are_alike_widen_the_intervals(rows: Rows) -> None:
+    base, new = rows(10, log=1.9), rows(10, log=1.9)
+    slow = np.repeat([1.0, 1.3], 5)
+    alike = table(base.mul(slow, axis=0), new.mul(slow, axis=0))
+    mixed = table(base.mul(np.tile([1.0, 1.3], 5), axis=0), new.mul(np.tile([1.0, 1.3], 5), axis=0))
+    widths = [
+        one.total.high_ms - one.total.low_ms
+        for one in (explained_by_parts("transaction", it) for it in (alike, mixed))
+    ]
+    assert widths[0] > 1.5 * widths[1]
+
+
+def test_a_part_that_differs_is_stated_where_the_total_is_undecided(rows: Rows) -> None:
+    noise = np.random.default_rng(3).normal(8.0, 2.0, (2, 6))
+    base, new = (rows(6, log=log, waiting=1.0) for log in (0.2, 0.9))
+    for side, queued in zip((base, new), noise, strict=True):
+        side["waiting"] += queued
+        side[TOTAL] += queued
+    why = found(base, new, level=Level(decided=False))
+    assert not why.causes
+    assert re.match(
+        r"Whether a transaction takes more or less time is undecided \(-.+ % to \+.+ %\); waits for log", why.sentence
+    )
+
+
+def test_a_difference_that_the_comparison_has_not_decided_is_not_claimed(rows: Rows) -> None:
+    base, new = rows(6, log=1.9), rows(6, log=0.0)
+    why = found(base, new, level=Level(decided=False))
+    assert why.time.is_clear and not why.causes and " takes 6" not in why.sentence
+    assert "is undecided; waits for log (WalSync) fell by 1.9" in why.sentence
+
+
+def test_a_stricter_level_makes_wider_intervals(rows: Rows) -> None:
+    base, new = rows(6, log=1.9), rows(6, log=1.8)
+    widths = [
+        why.total.high_ms - why.total.low_ms
+        for level in (Level(), Level(0.99), Level(0.95, comparisons=7))
+        for why in [found(base, new, level=level)]
+    ]
+    assert widths[0] < widths[1] < widths[2]
+
+
+def test_a_part_below_zero_is_no_cause(rows: Rows) -> None:
+    why = found(rows(6, log=0.2), rows(6, log=0.2, client=-0.5))
+    part = next(one for one in why.parts if one.name == "client")
+    assert part.high_ms < 0 and not part.is_clear and not why.causes
+
+
+def test_work_beside_the_transactions_is_stated_and_is_no_cause(rows: Rows) -> None:
+    base, new = rows(6, log=0.2), rows(6, log=0.2)
+    base[BESIDE], new[BESIDE] = 0.1 + 0.001 * np.arange(6), 0.4 + 0.001 * np.arange(6)
+    why = found(base, new)
+    assert not why.causes and BESIDE not in [part.name for part in why.parts]
+    assert "CPU of the server's other work rose by 0.3 ms" in why.sentence
+    assert why.sentence.endswith("per transaction, which is no part of its time.")
+
+
+def test_counters_of_sessions_are_judged_by_sessions(rows: Rows) -> None:
+    """Two sessions a side, five runs each: what differs from session to session differs in all of its runs."""
+    draw = np.random.default_rng(5)
+    sides = np.repeat([BASE, NEW, BASE, NEW], 5)
+    sessions = np.repeat(["a", "b", "c", "d"], 5)
+    runs = pd.DataFrame(
+        {"side": sides, "session": sessions, "virtual_users": 4, "run_id": [f"r{i}" for i in range(20)]}
+    )
+    levels = draw.normal(10, 0.5, (4, 40)).repeat(5, axis=0) + draw.normal(0, 0.05, (20, 40))
+    counters = pd.DataFrame(levels, columns=[f"counter {i}" for i in range(40)])
+    assert not differing(counters, runs["side"], Design(runs).of)
+    counters["counter 0"] += np.where(sides == NEW, 500.0, 0.0)
+    assert [one.name for one in differing(counters, runs["side"], Design(runs).of)] == ["counter 0"]
 
 
 def test_sides_that_do_not_alternate_have_no_interval_and_no_cause(rows: Rows) -> None:

@@ -21,8 +21,8 @@ from hdbkit.text import many
 if TYPE_CHECKING:
     import pandas as pd
 
-_NUMBER = re.compile(r'\d[\d,.]*(?:[eE][+-]?\d+)?|(?<="possible_keys": )\[.*\]')
-"""What is no part of a plan: numbers, and indexes that were considered."""
+_NUMBER = re.compile(r'(?<![\w])\d[\d,.]*(?:[eE][+-]?\d+)?|(?<="possible_keys": )\[.*\]')
+"""What is no part of a plan: numbers, but not those of a name, and indexes that were considered."""
 _SPACE = re.compile("[\\s\N{BOX DRAWINGS LIGHT HORIZONTAL}]+")
 
 

@@ -59,7 +59,9 @@ class Replication:
     together: bool = False
     """Whether both sides of a block were measured at the same time."""
     correlation: Correlation = field(default_factory=Correlation)
-    """What neighbouring sessions have in common."""
+    """What neighbouring units have in common."""
+    trend: bool = False
+    """Whether one side came first more often, so that a trend is subtracted."""
 
     def sample(self, values: Floats) -> Sample:
         """The sample of these of its values, whose error allows for the correlation."""
@@ -104,7 +106,7 @@ def _in_shared(runs: pd.DataFrame, apart: pd.DataFrame) -> Replication:
         places = placed.groupby(cell)["place"].mean().unstack("side")
         apart = apart - (places[NEW] - places[BASE]).unstack("virtual_users").mul(slopes, axis=0)
         words += f", {first} first in each: the slope of each is subtracted"
-    return Replication(Unit.SHARED_SESSIONS, (apart.to_numpy(dtype=np.float64),), words)
+    return Replication(Unit.SHARED_SESSIONS, (apart.to_numpy(dtype=np.float64),), words, trend=bool(first))
 
 
 def _placed(runs: pd.DataFrame) -> pd.DataFrame:
@@ -152,7 +154,8 @@ def _within(runs: pd.DataFrame) -> Replication:
     slopes = _table([_slopes(one) for one in columns])
     if blocks == 2:
         return Replication(Unit.NONE, (), f"with one side first more often in {words}, a trend may be the difference")
-    return Replication(Unit.BLOCKS, (apart, slopes), f"{words}, one side first more often: the slope is subtracted")
+    words += ", one side first more often: the slope is subtracted"
+    return Replication(Unit.BLOCKS, (apart, slopes), words, trend=True)
 
 
 def _table(columns: Sequence[Floats]) -> Floats:

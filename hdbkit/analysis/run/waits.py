@@ -25,11 +25,13 @@ from hdbkit.slices import SliceOrder
 
 SAMPLER, RUNNING, _CLIENT = "sampler", "running", "client"
 """Classes of the table ``waits``: the session that asked, one that does not wait, one whose client is to send."""
-SERVER_CPU, CLIENT_CPU, PROCESSORS = "CPU of the server", "CPU of the clients", "waits for a processor"
+SERVER_CPU, CLIENT_CPU, PROCESSORS = "CPU of the sessions", "CPU of the clients", "waits for a processor"
 UNREPORTED, OUTSIDE = "waits that the server does not report", "client and network"
-"""Parts of an operation's time that the server does not report as waits: its CPU time; the clients', known for whole
-runs of a closed loop; how long both were ready to run and had no core; the rest of the time in which sessions report
-no wait; and all else outside the server."""
+"""Parts of an operation's time that the server does not report as waits: CPU time of the server's threads that serve
+the load's sessions; the clients', known for whole runs of a closed loop; how long both were ready to run and had no
+core; the rest of the time in which sessions report no wait; and all else outside the server."""
+BESIDE = "CPU of the server's other work"
+"""What is no part of an operation's time: parallel workers, the writer of the log, checkpoints, purge."""
 CLASSES = (RUNNING, "lock", "log", "disk", "latch", _CLIENT, "other")
 _MIN_SAMPLES = 10
 """The least number of samples in a window."""
@@ -156,11 +158,13 @@ class Parts:
 
     ``total_ms`` has the stretches; ``parts_ms`` a row per stretch and a column per part, which add up to the total.
     In a closed loop without waits of users that is the number of sessions times the length of a stretch over what was
-    completed; else the mean time inside operations.
+    completed; else the mean time inside operations. ``beside_ms`` is the server's CPU time outside of the load's
+    sessions, which is no part of the total; None where it is not known.
     """
 
     total_ms: NDArray[np.float64]
     parts_ms: pd.DataFrame
+    beside_ms: NDArray[np.float64] | None = None
 
 
 def parts_of(folder: RunFolder, manifest: Manifest, stretches: int = 1) -> Parts | None:
@@ -188,23 +192,21 @@ def parts_of(folder: RunFolder, manifest: Manifest, stretches: int = 1) -> Parts
     counts = pd.crosstab(at, _parts(own)).reindex(range(stretches), fill_value=0)
     waits_ms = counts.mul(length_ms / samples / done, axis=0)
     running = waits_ms.pop(RUNNING).tolist() if RUNNING in waits_ms else [0.0] * stretches
-    cpu_ms = _server_ms(folder, "server_cpu_s", edges_us, done)
-    parts: dict[str, Any] = {RUNNING: running} if cpu_ms is None else _split(np.array(running), cpu_ms)
-    queued_ms = None if cpu_ms is None else _server_ms(folder, "server_waited_s", edges_us, done)
+    cpu_ms = _server_ms(folder, "sessions_cpu_s", edges_us, done)
+    queued_ms = _server_ms(folder, "sessions_waited_s", edges_us, done)
+    parts: dict[str, Any] = {RUNNING: running}
+    if cpu_ms is not None and queued_ms is not None:
+        parts = _split(np.array(running), cpu_ms, queued_ms)
     result = manifest.measured
     if stretches == 1 and result.client_cpu_us_per_operation is not None and not manifest.paced:
         parts[CLIENT_CPU] = [result.client_cpu_us_per_operation / 1000]
-        if queued_ms is not None and result.client_waited_us_per_operation is not None:
-            queued_ms = queued_ms + result.client_waited_us_per_operation / 1000
+        if PROCESSORS in parts and result.client_waited_us_per_operation is not None:
+            parts[PROCESSORS] = parts[PROCESSORS] + result.client_waited_us_per_operation / 1000
     parts_ms = pd.DataFrame({**parts, **waits_ms})
     outside_ms = total_ms - parts_ms.sum(axis=1).to_numpy()
-    if queued_ms is not None:
-        hidden_ms = parts_ms[UNREPORTED].to_numpy()
-        queued_ms = np.clip(queued_ms, 0, np.maximum(hidden_ms + outside_ms, 0))
-        of_hidden_ms = np.minimum(hidden_ms, queued_ms)
-        parts_ms = parts_ms.assign(**{UNREPORTED: hidden_ms - of_hidden_ms, PROCESSORS: queued_ms})
-        outside_ms = outside_ms - (queued_ms - of_hidden_ms)
-    return Parts(total_ms, parts_ms.assign(**{OUTSIDE: outside_ms}))
+    all_ms = _server_ms(folder, "server_cpu_s", edges_us, done)
+    beside_ms = None if cpu_ms is None or all_ms is None else np.maximum(all_ms - cpu_ms, 0.0)
+    return Parts(total_ms, parts_ms.assign(**{OUTSIDE: outside_ms}), beside_ms)
 
 
 def _parts(active: pd.DataFrame) -> NDArray[np.object_]:
@@ -218,9 +220,12 @@ def part_of(wait_class: str, event: str, of_table: str) -> str:
     return wait_text(wait_class, "" if wait_class == "lock" and of_table else event, of_table)
 
 
-def _split(running_ms: NDArray[np.float64], cpu_ms: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-    """Time without a wait as CPU time, which the host counts exactly, and what samples show beyond it."""
-    return {SERVER_CPU: cpu_ms, UNREPORTED: np.maximum(running_ms - cpu_ms, 0.0)}
+def _split(
+    running_ms: NDArray[np.float64], cpu_ms: NDArray[np.float64], queued_ms: NDArray[np.float64]
+) -> dict[str, NDArray[np.float64]]:
+    """Time without a wait: CPU time and time without a core, which the host counts, and what samples show beyond."""
+    hidden_ms = np.maximum(running_ms - cpu_ms - queued_ms, 0.0)
+    return {SERVER_CPU: cpu_ms, PROCESSORS: queued_ms, UNREPORTED: hidden_ms}
 
 
 def _per_stretch(

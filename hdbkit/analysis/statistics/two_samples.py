@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from hdbkit.analysis.statistics import Floats
@@ -115,6 +116,24 @@ def half_widths(samples: Sequence[Sample], confidence: float = 0.95) -> Floats:
     own = np.array([maximum_modulus(conditions, one.df, confidence) for one in samples])
     found: Floats = np.sqrt((parts * own[:, None] ** 2).sum(axis=0))
     return found
+
+
+def two_sided_p(samples: Sequence[Sample]) -> float:
+    """The probability by chance of such a mean of one condition, or of such a difference of two samples' means.
+
+    Of two samples with the fewer degrees of freedom, which errs on the safe side. NaN without a variance.
+
+    Example:
+        >>> round(two_sided_p([Sample.of(np.array([[0.1], [0.2], [0.3]]))]), 3)
+        0.074
+    """
+    if not samples:
+        return float("nan")
+    means = samples[0].means - (samples[1].means if len(samples) > 1 else 0)
+    error = float(np.sqrt(sum(one.variance / one.counts[0] for one in samples)))
+    if not error > 0:
+        return float("nan")
+    return 2 * float(scipy.special.stdtr(min(one.df for one in samples), -abs(float(means[0])) / error))
 
 
 def independent_df(residuals: Floats, df: float) -> float:

@@ -1,5 +1,9 @@
 -- What sessions wait for.
 
+-- name: session_threads
+-- The thread of each session; none where sessions share the threads of a pool.
+SELECT ID, TID FROM information_schema.PROCESSLIST WHERE @@thread_handling = 'one-thread-per-connection';
+
 -- name: lock_holders
 -- What a session waits for and who holds it. The server shows who holds a row; who holds a lock of a table or of the
 -- whole server only with a plugin, so that these rows name who may: other sessions that are within a transaction, or

@@ -4,6 +4,12 @@
 -- The number of this session in session_waits.
 SELECT CONNECTION_ID();
 
+-- name: session_threads
+-- The thread of each session; none where sessions share the threads of a pool. Requires SELECT on
+-- performance_schema.threads.
+SELECT PROCESSLIST_ID, THREAD_OS_ID FROM performance_schema.threads
+WHERE PROCESSLIST_ID IS NOT NULL AND THREAD_OS_ID IS NOT NULL AND @@thread_handling = 'one-thread-per-connection';
+
 -- name: session_waits
 -- The sessions that work or wait: number, class and event of the wait ('running': none is known, which includes reads
 -- from files), table, the session that blocks it, and whether it is this session. Table and blocking session require

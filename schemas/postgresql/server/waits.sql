@@ -4,6 +4,10 @@
 -- The number of this session in session_waits.
 SELECT pg_backend_pid();
 
+-- name: session_threads
+-- The process of each session.
+SELECT pid, pid FROM pg_stat_activity WHERE backend_type = 'client backend';
+
 -- name: session_waits
 -- The sessions that work, wait, or keep a transaction open, and processes of the server that do not merely wait for
 -- work: number, class and event of the wait ('running': none), table, the session that blocks it, and whether it is
