@@ -263,7 +263,7 @@ def sweep_a_setting(bench: Bench) -> None:
     bench.press("Start the sweep")
     bench.wait("block 1 of 2")
     bench.wait("done: 4 of 4 runs done")
-    ranking = bench.panel.locator("table", has_text="Configurations against the baseline").locator("tbody tr")
+    ranking = bench.panel.locator("table", has_text="Against the baseline").locator("tbody tr")
     ranking.nth(1).wait_for(state="attached")
     assert ranking.count() == 2
 

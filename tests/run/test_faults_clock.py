@@ -26,8 +26,8 @@ pathlib.Path({reported!r}, str(os.getpid())).touch()
 """
 MAX_US = 60_000_000
 """No time of the run may be as long, however busy the host: a jump of the clock is of a day."""
-WALL_CLOCK = {  # the end of a certificate, and the stamps of the start of a run and of its log
-    "execution/questions.py": {"datetime.now"},
+WALL_CLOCK = {  # the end of a certificate, a clock of a server beside ours, the start of a run, stamps of its log
+    "execution/questions.py": {"datetime.now", "time.time"},
     "execution/supervisor.py": {"datetime.now"},
     "execution/watching.py": {"datetime.now"},
 }

@@ -172,6 +172,8 @@ def test_the_sweep_changes_the_server_within_a_run(built: PrivateServer, few_cyc
 
 
 def test_settings_that_open_sessions_do_not_get_fail_the_run(built: PrivateServer, few_cycles: SweepSpec) -> None:
-    runs = hdbkit.sweep(built.target, few_cycles.with_(settings={"log_disconnections": ("off", "on")})).runs
+    long = Load(rampup_s=0.2, duration_s=60)  # it ends at the first change, however late that is on a busy host
+    spec = few_cycles.with_(settings={"log_disconnections": ("off", "on")}, load=long)
+    runs = hdbkit.sweep(built.target, spec).runs
     assert set(runs["status"]) == {"failed"}
     assert runs["note"].str.contains("sessions that are open do not get the new value of log_disconnections").all()
