@@ -48,7 +48,7 @@ def times_of(order: str, levels: Floats, draw: np.random.Generator, planted_ms: 
     parts[next(iter(PARTS_MS))] += np.where(sides == NEW, planted_ms, 0.0)
     parts = parts.mul(np.exp(NOISE * levels), axis=0)
     names = [f"run-{number}" for number in range(len(sides))]
-    return parts.assign(**{TOTAL: parts.sum(axis=1), "side": sides, "run_id": names})
+    return parts.assign(side=sides, run_id=names, **{TOTAL: parts.sum(axis=1)})
 
 
 def explained(order: str, times: pd.DataFrame, confidence: float = 0.95) -> Explanation:
@@ -152,15 +152,14 @@ _NIGHTS = STORED["5 sessions of base, then 5 of new (assumes that nothing drifts
 _BASE_FIRST = "b1 n1 " * 8
 _SESSIONS = " ".join([*["b1"] * 5, *["n2"] * 5, *["b3"] * 5, *["n4"] * 5])
 _FIVE_PCT_MS, _TWENTY_PCT_MS = 0.21, 0.84
+_ORDERS: Mapping[str, Callable[[int], str]] = {
+    "6 blocks in turn": partial(order_of_blocks, 6),
+    "8 stored blocks, base first in each": lambda _: _BASE_FIRST,
+    "5 sessions of base, then 5 of new (assumes that nothing drifts between them)": lambda _: _NIGHTS,
+}
 STATEMENTS = [
-    Statement(
-        f"explanation, {words}, equal sides: a part is stated", 5.5, partial(of_order, order)
-    )
-    for words, order in {
-        "6 blocks in turn": partial(order_of_blocks, 6),
-        "8 stored blocks, base first in each": lambda _: _BASE_FIRST,
-        "5 sessions of base, then 5 of new (assumes that nothing drifts between them)": lambda _: _NIGHTS,
-    }.items()
+    Statement(f"explanation, {words}, equal sides: a part is stated", 5.5, partial(of_order, order))
+    for words, order in _ORDERS.items()
 ]
 STATEMENTS += [
     Statement("explanation, looks after 6, 12, 24 blocks, equal sides: a part is stated", 5.5, of_looks),

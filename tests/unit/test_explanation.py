@@ -15,7 +15,7 @@ from hdbkit.analysis.comparison.beside_parts import ROUND_TRIP, Counter, counted
 from hdbkit.analysis.comparison.explaining import TOTAL, Design, Level, explained_by_parts
 from hdbkit.analysis.comparison.explanation import Explanation, Part, TimeRatio
 from hdbkit.analysis.comparison.replication import BASE, NEW
-from hdbkit.analysis.run.waits import BESIDE, OUTSIDE, PROCESSORS, SERVER_CPU, with_tables
+from hdbkit.analysis.run.waits import BESIDE, OUTSIDE, PROCESSORS, SERVER_CPU, UNTOLD, with_tables
 from hdbkit.charts.wait_charts import explained
 from hdbkit.execution.table_rows import statement_growth
 from hdbkit.results.manifest import NetworkFacts
@@ -222,6 +222,17 @@ def test_a_stricter_level_makes_wider_intervals(rows: Rows) -> None:
         for why in [found(base, new, level=level)]
     ]
     assert widths[0] < widths[1] < widths[2]
+
+
+def test_waits_for_a_processor_that_leave_nothing_to_the_network_are_one_part_with_it(rows: Rows) -> None:
+    """A core is waited for within reported waits, too: neither is then measured by itself."""
+    base, new = rows(6, log=0.2, **{PROCESSORS: 1.0}), rows(6, log=0.2, **{PROCESSORS: 3.0})
+    for side in (base, new):
+        side[OUTSIDE] -= 0.6
+        side[TOTAL] -= 0.6
+    why = found(base, new)
+    assert [one.name for one in why.causes] == [UNTOLD]
+    assert not {PROCESSORS, OUTSIDE} & {part.name for part in why.parts}
 
 
 def test_a_part_below_zero_is_no_cause(rows: Rows) -> None:

@@ -18,7 +18,16 @@ import pandas as pd
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication
 from hdbkit.analysis.run.records import table
 from hdbkit.analysis.run.server_work import OF_STATEMENTS, PAGES, READ, SCANNED, SPILLED, server_work_of
-from hdbkit.analysis.run.waits import CLIENT_CPU, OUTSIDE, PROCESSORS, RUNNING, SERVER_CPU, UNREPORTED, part_of
+from hdbkit.analysis.run.waits import (
+    CLIENT_CPU,
+    OUTSIDE,
+    PROCESSORS,
+    RUNNING,
+    SERVER_CPU,
+    UNREPORTED,
+    UNTOLD,
+    part_of,
+)
 from hdbkit.analysis.statistics.two_samples import two_sided_p
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -57,6 +66,7 @@ class _BesideParts:
             UNREPORTED: (READ,),
             CLIENT_CPU: (_OTHERS,),
             OUTSIDE: (ROUND_TRIP, _OTHERS),
+            UNTOLD: (_OTHERS, ROUND_TRIP),
         }
     )
 

@@ -31,7 +31,7 @@ from hdbkit.analysis.comparison.plans import other_plans
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit, replication
 from hdbkit.analysis.comparison.sessions import runs_of
 from hdbkit.analysis.comparison.sides import contrasts
-from hdbkit.analysis.run.waits import BESIDE, OUTSIDE, parts_of
+from hdbkit.analysis.run.waits import BESIDE, CLIENT_CPU, OUTSIDE, PROCESSORS, SERVER_CPU, UNTOLD, parts_of
 from hdbkit.analysis.statistics.autocorrelation import inflation
 from hdbkit.analysis.statistics.two_samples import Correlation
 from hdbkit.results.finding import Ratio
@@ -161,7 +161,8 @@ def explained_by_parts(
     level = level or Level()
     sides, other_work = times["side"], times.get(BESIDE)
     ms = times.drop(columns=["side", "run_id", BESIDE], errors="ignore").fillna(0.0).astype(float)
-    ms = _without_small(ms, sides)
+    queued = _queued(ms, sides)
+    ms = _without_small(_told(ms), sides)
     if other_work is not None and other_work.notna().all():
         ms = ms.assign(**{BESIDE: other_work.astype(float)})
     samples: _Stretches | _Runs
@@ -188,6 +189,7 @@ def explained_by_parts(
         decided=level.decided,
         alone=runs is None,
         beside=beside,
+        queued=queued,
     )
 
 
@@ -292,9 +294,26 @@ def _in_blocks(runs: pd.DataFrame) -> list[pd.DataFrame]:
     return [runs.iloc[first:last] for first, last in pairwise(ends)]
 
 
+def _told(ms: pd.DataFrame) -> pd.DataFrame:
+    """The parts with waits for a processor and the network as one, where they are too large to be told apart."""
+    if PROCESSORS not in ms or OUTSIDE not in ms or (ms[OUTSIDE] >= 0).all():
+        return ms
+    return ms.drop(columns=[PROCESSORS, OUTSIDE]).assign(**{UNTOLD: ms[PROCESSORS] + ms[OUTSIDE]})
+
+
+def _queued(ms: pd.DataFrame, sides: pd.Series[str]) -> float:
+    """How long sessions and clients wait for a core for each second of CPU time, as the mean of both sides."""
+    means = ms.groupby(sides).mean()
+    cpu_ms = means[[name for name in (SERVER_CPU, CLIENT_CPU) if name in means]].sum(axis=1)
+    if PROCESSORS not in means or (cpu_ms <= 0).any():
+        return 0.0
+    outside_ms = means[OUTSIDE].clip(upper=0) if OUTSIDE in means else 0.0
+    return float(((means[PROCESSORS] + outside_ms).clip(lower=0) / cpu_ms).mean())
+
+
 def _without_small(ms: pd.DataFrame, sides: pd.Series[str]) -> pd.DataFrame:
     """The parts with those that are small on both sides added up."""
     means = ms.groupby(sides).mean()
-    large = (means.div(means[TOTAL], axis=0).abs() >= _SMALL).any() | ms.columns.isin([OUTSIDE])
+    large = (means.div(means[TOTAL], axis=0).abs() >= _SMALL).any() | ms.columns.isin([OUTSIDE, UNTOLD])
     small = ms.loc[:, ~large].sum(axis=1)
     return ms.loc[:, large].assign(**({_REST: small} if (small != 0).any() else {}))

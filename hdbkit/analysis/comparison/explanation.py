@@ -16,13 +16,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hdbkit.analysis.comparison.beside_parts import BESIDE_PARTS, OF_PLANS, ROUND_TRIP, Counter
-from hdbkit.analysis.run.waits import CLIENT_CPU, OUTSIDE, PROCESSORS, RUNNING, SERVER_CPU, UNREPORTED
+from hdbkit.analysis.run.waits import CLIENT_CPU, OUTSIDE, PROCESSORS, RUNNING, SERVER_CPU, UNREPORTED, UNTOLD
 from hdbkit.text import number, share, virtual_users
 
 _CAUSE = 0.2
 """The least share of the total that a cause accounts for."""
 _OF_CPU = (SERVER_CPU, CLIENT_CPU)
-_NO_WAITS = (*_OF_CPU, PROCESSORS, UNREPORTED, OUTSIDE, RUNNING)
+_NO_WAITS = (*_OF_CPU, PROCESSORS, UNREPORTED, OUTSIDE, RUNNING, UNTOLD)
 _DOUBLE = math.log(1.5)
 """A counter is named where one side has at least this many times as much, on the log scale."""
 _NAMED = 3
@@ -122,6 +122,8 @@ class Explanation:
     """The statements of which no run of a side has a plan of the other, each with what it changed to."""
     plans_note: str = ""
     """What is to be known of such plans."""
+    queued: float = 0.0
+    """How long sessions and clients wait for a core for each second of CPU time, as the mean of both sides."""
     round_trips: float = 1.0
     """How many round trips an operation has."""
 
@@ -147,20 +149,18 @@ class Explanation:
         """The share of the total's difference that a part accounts for.
 
         Who uses more CPU time waits longer for processors, and so do all others. That share of the waits belongs to
-        the CPU time: the waits are the CPU time times the wait for each second of it, and the difference of a product
-        is what each factor changes at the other's mean.
+        the CPU time: the waits are the CPU time times the wait for each second of it (``queued``), and the difference
+        of a product is what each factor changes at the other's mean.
         """
         return (part.difference_ms + self._queued_ms(part)) / self.total.difference_ms
 
     def _queued_ms(self, part: Part) -> float:
         """The difference of the waits for a processor that belongs to a part; those waits give it away."""
-        cpu = [one for one in self.parts if one.name in _OF_CPU]
-        waits = next((one for one in self.parts if one.name == PROCESSORS), None)
-        base_ms, new_ms = sum(one.base_ms for one in cpu), sum(one.new_ms for one in cpu)
-        if waits is None or part not in (*cpu, waits) or min(base_ms, new_ms) <= 0:
+        if part.name in _OF_CPU:
+            return self.queued * part.difference_ms
+        if part.name not in (PROCESSORS, UNTOLD):
             return 0.0
-        for_each = (waits.base_ms / base_ms + waits.new_ms / new_ms) / 2
-        return for_each * (part.difference_ms if part in cpu else base_ms - new_ms)
+        return -self.queued * sum(one.difference_ms for one in self.parts if one.name in _OF_CPU)
 
     @property
     def sentence(self) -> str:

@@ -30,6 +30,8 @@ UNREPORTED, OUTSIDE = "waits that the server does not report", "client and netwo
 """Parts of an operation's time that the server does not report as waits: CPU time of the server's threads that serve
 the load's sessions; the clients', known for whole runs of a closed loop; how long both were ready to run and had no
 core; the rest of the time in which sessions report no wait; and all else outside the server."""
+UNTOLD = "waits for a processor, client and network"
+"""Both together, where time without a core that passes within a reported wait leaves nothing to the network."""
 BESIDE = "CPU of the server's other work"
 """What is no part of an operation's time: parallel workers, the writer of the log, checkpoints, purge."""
 CLASSES = (RUNNING, "lock", "log", "disk", "latch", _CLIENT, "other")
@@ -158,8 +160,9 @@ class Parts:
 
     ``total_ms`` has the stretches; ``parts_ms`` a row per stretch and a column per part, which add up to the total.
     In a closed loop without waits of users that is the number of sessions times the length of a stretch over what was
-    completed; else the mean time inside operations. ``beside_ms`` is the server's CPU time outside of the load's
-    sessions, which is no part of the total; None where it is not known.
+    completed; else the mean time inside operations. A session may lack a core within a wait that the server reports:
+    that time is counted twice, so that ``OUTSIDE`` is too small, and may be below zero. ``beside_ms`` is the server's
+    CPU time outside of the load's sessions, which is no part of the total; None where it is not known.
     """
 
     total_ms: NDArray[np.float64]

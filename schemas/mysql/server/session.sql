@@ -283,7 +283,7 @@ SELECT CONCAT('GRANT PROCESS ON *.* TO ', QUOTE(:role), '@', QUOTE(:host))
 UNION ALL
 SELECT CONCAT('GRANT SELECT ON performance_schema.', t.name, ' TO ', QUOTE(:role), '@', QUOTE(:host))
 FROM (SELECT 'data_locks' AS name UNION ALL SELECT 'data_lock_waits' UNION ALL SELECT 'metadata_locks'
-      UNION ALL SELECT 'events_statements_summary_by_digest') AS t;
+      UNION ALL SELECT 'events_statements_summary_by_digest' UNION ALL SELECT 'threads') AS t;
 
 -- commands: set_in_session
 -- Sets a setting until this session ends. Numbers are not quoted.
