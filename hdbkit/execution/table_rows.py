@@ -131,9 +131,11 @@ def _waits(noted: Noted, lines: Lines) -> Rows:
     users, rows = _Users(noted.lines(columns.SESSION_LINES)), []
     for line in lines:
         for number, of_class, event, table, blocker, own, *age_s in line["rows"]:
-            t_us = line["t_us"] - round(1e6 * sum(age_s))
+            age_us = round(1e6 * sum(age_s))
+            t_us = line["t_us"] - age_us
             row = {
                 "t_us": t_us,
+                "t_returned_us": line["t_returned_us"] - age_us,
                 "session": number,
                 "virtual_user": users.of(number, t_us),
                 "class": "sampler" if own else of_class,

@@ -122,6 +122,7 @@ LOAD_HOSTS: Final = {"load_host": "int32", **HOST}
 """Columns of ``load_hosts``: of a run on several load hosts those of ``host`` for each, by its number."""
 WAITS: Final = {
     "t_us": "int64",  # when the query was sent
+    "t_returned_us": "int64",  # when its answer arrived
     "session": "int64",  # the server's number of it
     "virtual_user": "int32",  # -1: no session of the load, or unknown
     "class": "string",  # running, lock, log, disk, latch, client, other; sampler: the session that asked
@@ -261,7 +262,7 @@ USAGE_LINES: Final = Source("*.usage.json")
 ENDING_LINES: Final = Source("endings.json")
 """How the clients of a load host ended."""
 ERROR_LINES: Final = Source("*.errors.json", {"first_us": "first_ns", "last_us": "last_ns"})
-WAIT_LINES: Final = Source("waits.ndjson", {"t_us": "sent_ns"})
+WAIT_LINES: Final = Source("waits.ndjson", {"t_us": "sent_ns", "t_returned_us": "returned_ns"})
 SESSION_LINES: Final = Source("*.sessions", _MOMENT)
 """The numbers that a client's sessions have in the server."""
 TRACE_LINES: Final = Source("*.traces", _MOMENT)

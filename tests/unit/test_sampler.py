@@ -120,7 +120,9 @@ def test_the_timeout_of_a_connection_is_never_above_the_maximum_that_the_sampler
 
 def test_a_sample_that_the_server_took_itself_has_its_own_time(tmp_path: Path) -> None:
     rows = [[7, "lock", "enq", None, 8, 0, 0.75], [0, "running", None, None, None, 1, 0.75]]
-    (tmp_path / columns.WAIT_LINES.name).write_text(json.dumps({"sent_ns": 5_000_000_000, "rows": rows}) + "\n")
+    (tmp_path / columns.WAIT_LINES.name).write_text(
+        json.dumps({"sent_ns": 5_000_000_000, "returned_ns": 5_001_000_000, "rows": rows}) + "\n"
+    )
     manifest: Any = SimpleNamespace(clock=SimpleNamespace(start_monotonic_ns=1_000_000_000))
     found = Noted(manifest, tmp_path, [ClientFiles(tmp_path)], {}).rows("waits")
     assert [(row["t_us"], row["class"], row["blocked_by"]) for row in found] == [

@@ -31,7 +31,9 @@ def waits(blocked_by: int) -> pd.DataFrame:
     """Samples of sessions that wait for a lock during the pause."""
     at = np.arange(FROM_US + 50_000, TO_US, 100_000)
     own = {"session": 11, "virtual_user": 0, "class": "lock", "event": "relation", "table": "stock"}
-    return pd.DataFrame({"t_us": at, **own, "blocked_by": blocked_by, "blocked_by_user": -1})
+    return pd.DataFrame(
+        {"t_us": at, "t_returned_us": at + 1000, **own, "blocked_by": blocked_by, "blocked_by_user": -1}
+    )
 
 
 def check(run: Synthetic) -> CheckLine:

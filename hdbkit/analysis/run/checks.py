@@ -21,6 +21,7 @@ from hdbkit.analysis.run.drift import MAX_DRIFT, MIN_SECONDS, drift
 from hdbkit.analysis.run.failed_operations import MAX_REASONS, none_failed
 from hdbkit.analysis.run.faults import lost_text
 from hdbkit.analysis.run.host import pressure_pct, server_is_here
+from hdbkit.analysis.run.recorded import seen_without_operation
 from hdbkit.analysis.run.records import completed_by_part, operations_of, table, window_of
 from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.standstills import MIN_COMPLETED, sampling_gaps
@@ -36,6 +37,8 @@ MAX_PRESSURE_PCT = 20.0
 MAX_UNCERTAIN_MS = 2.0
 """By how much times of other load hosts may be wrong at most."""
 LAW_TOLERANCE = 0.02
+MAX_UNRECORDED, MIN_UNRECORDED = 0.01, 5
+"""The most samples of active sessions without an operation: as a share, and in all if there are few."""
 SURE = 1e-4
 """A statistical check of inputs fails only where chance alone would do so once in ten thousand runs."""
 MIX_TOLERANCE_PCT = 0.1
@@ -123,6 +126,17 @@ def _littles_law(run: CheckedRun) -> Answer:
     )
     holds = law_holds(law, cut_us, duration_s) or law_holds(law, cut_us + 2 * _longest_pause_us(run), duration_s)
     return holds, detail
+
+
+def _recorded(run: CheckedRun) -> Answer:
+    slices = run.manifest.plan.slices
+    if slices is not None and slices.in_session:
+        return None, "sessions change their settings between operations"
+    seen = seen_without_operation(run.folder, run.window)
+    if seen is None:
+        return None, "no session of the load was seen at work"
+    detail = f"{seen.without:,} of {seen.active:,} samples of sessions that work or wait have no operation then"
+    return seen.without <= max(MAX_UNRECORDED * seen.active, MIN_UNRECORDED), detail
 
 
 def law_holds(law: LittlesLaw, cut_us: float, duration_s: float) -> bool:
@@ -335,6 +349,15 @@ def _mix(run: CheckedRun) -> Answer:
     return chance >= SURE or abs(got[worst] - asked[worst]) <= MIX_TOLERANCE_PCT, detail
 
 
+def _of_even_loads(run: CheckedRun) -> Iterator[tuple[str, RunCheck]]:
+    """Those of a load whose users do the same from its start to its end."""
+    yield "Little's law", _disturbed(_littles_law)
+    if run.folder.table("waits").is_file():
+        yield "active sessions recorded", _disturbed(_recorded)
+    yield "steady state", _disturbed(_steady)
+    yield "no standstill", _disturbed(_no_standstill)
+
+
 def _checks(run: CheckedRun) -> Iterator[tuple[str, RunCheck]]:
     """The name of each check that applies, and what decides it."""
     manifest = run.manifest
@@ -363,9 +386,7 @@ def _checks(run: CheckedRun) -> Iterator[tuple[str, RunCheck]]:
     if manifest.rate_per_s is not None:
         yield "schedule kept", _disturbed(_schedule_kept)
     if is_even and not manifest.one_by_one:  # lists end when they end, and consist of unlike operations
-        yield "Little's law", _disturbed(_littles_law)
-        yield "steady state", _disturbed(_steady)
-        yield "no standstill", _disturbed(_no_standstill)
+        yield from _of_even_loads(run)
     yield "CPU pressure", _pressure
 
 

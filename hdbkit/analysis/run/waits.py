@@ -23,7 +23,7 @@ from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import OperationResult, Wait, WaitsResult, wait_text
 from hdbkit.slices import SliceOrder
 
-SAMPLER, RUNNING, _CLIENT = "sampler", "running", "client"
+SAMPLER, RUNNING, CLIENT = "sampler", "running", "client"
 """Classes of the table ``waits``: the session that asked, one that does not wait, one whose client is to send."""
 SERVER_CPU, CLIENT_CPU, PROCESSORS = "CPU of the sessions", "CPU of the clients", "waits for a processor"
 UNREPORTED, OUTSIDE = "waits that the server does not report", "client and network"
@@ -34,7 +34,7 @@ UNTOLD = "waits for a processor, client and network"
 """Both together, where time without a core that passes within a reported wait leaves nothing to the network."""
 BESIDE = "CPU of the server's other work"
 """What is no part of an operation's time: parallel workers, the writer of the log, checkpoints, purge."""
-CLASSES = (RUNNING, "lock", "log", "disk", "latch", _CLIENT, "other")
+CLASSES = (RUNNING, "lock", "log", "disk", "latch", CLIENT, "other")
 _MIN_SAMPLES = 10
 """The least number of samples in a window."""
 _KIND = ["class", "event", "table"]
@@ -190,7 +190,7 @@ def parts_of(folder: RunFolder, manifest: Manifest, stretches: int = 1) -> Parts
     sessions = manifest.plan.load.sessions
     total_ms = inside_us / 1000 / done if manifest.paced else sessions * length_ms / done
     active = found[1]
-    own = _named(folder, manifest, active[(active["virtual_user"] >= 0) & (active["class"] != _CLIENT)])
+    own = _named(folder, manifest, active[(active["virtual_user"] >= 0) & (active["class"] != CLIENT)])
     at = np.searchsorted(edges_us, own["t_us"].to_numpy(), "right") - 1
     counts = pd.crosstab(at, _parts(own)).reindex(range(stretches), fill_value=0)
     waits_ms = counts.mul(length_ms / samples / done, axis=0)
