@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hdbkit.analysis.run.bottleneck import Bottleneck, bottleneck
-from hdbkit.results.manifest import Manifest
+from hdbkit.results.manifest import LoadHostLine, Manifest
 from tests.unit.synthetic import changed, with_result, write_run
 
 
@@ -38,7 +38,7 @@ def found(run: Manifest) -> Bottleneck:
     ("sessions", "resource", "text"),
     [
         ({"lock": 2.5, "running": 1.0}, "lock", "locks: 2.5 of 4 sessions on average, most of all lock in payment"),
-        ({"log": 1.9, "running": 1.8}, "log", "the log: 1.9 of 4 sessions"),
+        ({"log": 1.9, "running": 0.9}, "log", "the log: 1.9 of 4 sessions"),
         ({"running": 3.0}, "sessions", "the number of sessions"),
         ({"running": 0.5, "client": 0.2}, "network", "the network and the time between calls: 3.4 of 4 sessions"),
     ],
@@ -53,6 +53,48 @@ def test_the_largest_share_of_sessions_is_named(
     )  # two cores at 100 us for each of 1,000 per second
     assert limit.sentence.startswith(f"Limited by {text}")
     assert sum(limit.evidence.values()) == pytest.approx(4)
+
+
+def test_what_is_not_clear_of_the_second_is_not_named(run: Manifest) -> None:
+    limit = found(sampled(run, log=1.9, running=1.8))
+    assert limit.resource == "undecided"
+    assert limit.sentence == (
+        "It is undecided what limits the run: its time goes to the log 48 % and the number of sessions 45 %."
+    )
+    assert "longer run" in limit.advice
+
+
+def test_a_wait_is_named_with_what_its_end_would_change_at_best(run: Manifest) -> None:
+    assert (
+        " Without it the run would be at most 2.7 times as fast." in found(sampled(run, lock=2.5, running=1)).sentence
+    )
+    assert "at most" not in found(sampled(run, running=3.0)).sentence
+
+
+def test_several_full_cores_are_not_one(run: Manifest) -> None:
+    cores = {"cores_busy_pct": [97.0] * 4 + [1.0] * 60, "cores_interrupts_pct": [0.0] * 64}
+    assert found(changed(sampled(run, running=3.9), load_host=cores)).resource == "sessions"
+
+
+def test_the_ceiling_of_the_clients_is_that_of_all_load_hosts_with_one_digit(run: Manifest) -> None:
+    hosts = [
+        LoadHostLine(
+            number=n,
+            name=f"h{n}",
+            cores=2,
+            first_client=n,
+            clients=1,
+            users=1,
+            offset_ms=0,
+            uncertainty_ms=0,
+            drift_ppm=0,
+        )
+        for n in range(4)
+    ]
+    assert "could send more than 10 times as much" in str(found(sampled(run, lock=3.0)))
+    slow = changed(sampled(run, lock=3.0), client_cpu_us_per_operation=1400.0)
+    assert "could send about 1.4 times as much" in str(found(slow))
+    assert "could send about 3 times as much" in str(found(slow.model_copy(update={"load_hosts": hosts})))
 
 
 def test_busy_processors_limit_a_run_whatever_sessions_wait_for(run: Manifest) -> None:
@@ -84,7 +126,7 @@ def test_one_full_core_limits_a_run_by_interrupts_or_where_no_wait_tells_more(
     assert limit.resource == resource
     named = f"core 1, which is 99 % busy ({interrupts:.0f} % with interrupts) while the others are 20 % busy"
     assert (named in limit.sentence) == (resource == "processors")
-    even = {**cores, "cores_busy_pct": [60.0, 99.0]}
+    even = {**cores, "cores_busy_pct": [80.0, 99.0]}
     assert found(changed(sampled(run, **sessions), load_host=even)).resource == max(
         sessions, key=lambda name: sessions[name]
     ).replace("running", "sessions")

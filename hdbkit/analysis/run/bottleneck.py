@@ -1,13 +1,17 @@
 """What limits a run: the resource that its sessions spend most of their time with, and what would have to change.
 
-The processors of a host or of the clients limit a run when they are busy; otherwise what sessions wait for most. One
-full core limits a run too while the others are mostly idle: by interrupts, or by work that one thread has to do. The
-clients' ceiling is what their processes could send with the CPU time that they have, if the server answered at once.
+The processors of a host or of the clients limit a run when they are busy; otherwise what sessions wait for most, if
+that is clear of what comes second: the difference of two shares of samples has an error, as if all sessions waited
+together. One full core limits a run too while all others are well below: by interrupts, or by work that one thread
+has to do. The clients' ceiling is what their processes could send with the CPU time that they have, on all load hosts,
+if the server answered at once.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
@@ -26,8 +30,12 @@ _OTHERS = "other processes"
 _SAMPLED: tuple[Resource, ...] = ("lock", "log", "disk", "latch", "sessions", "other")
 _BUSY_PCT = 90.0
 """From this utilization on, processors limit a run."""
-_CORE_PCT, _REST_PCT = 95.0, 50.0
-"""A core is full from the first utilization on; the others are mostly idle up to the second, their mean."""
+_CORE_PCT, _SECOND_PCT = 95.0, 75.0
+"""A core is full from the first utilization on, and it is the only one where no other exceeds the second."""
+_STANDARD_ERRORS = 2.0
+"""By how many the first of the shares has to be above the second to be named."""
+_MANY_TIMES = 10.0
+"""A ceiling of the clients beyond this is stated as more than that: it extrapolates the CPU time of an operation."""
 _ADVICE: dict[Resource, str] = {
     "lock": "Shorter transactions, or data spread over more rows, would change that.",
     "log": "A faster device of the log, or commits that do not wait for it, would change that.",
@@ -61,8 +69,12 @@ class Bottleneck(Figures):
 
     def __str__(self) -> str:
         alone = ", if they had the host to themselves" if self.server_is_here else ""
-        ceiling = f" The clients could send {number(self.client_times or 0, 2)} times as much{alone}."
-        return f"{self.sentence} {self.advice}{ceiling if self.client_times else ''}"
+        times = self.client_times or 0.0
+        about = (
+            f"more than {_MANY_TIMES:g}" if times > _MANY_TIMES else f"about {number(times, 1 if times >= 2 else 2)}"
+        )
+        ceiling = f" The clients could send {about} times as much{alone}."
+        return f"{self.sentence} {self.advice}{ceiling if times else ''}"
 
 
 def bottleneck(manifest: Manifest) -> Bottleneck | None:
@@ -140,11 +152,12 @@ def _one_core(manifest: Manifest) -> _Found:
         if not use or len(shares) < 2:
             continue
         busy, core, cores = max(shares), shares.index(max(shares)), len(shares)
+        second = sorted(shares)[-2]
         rest, interrupts = (sum(shares) - busy) / (cores - 1), use.cores_interrupts_pct[core]
         of_interrupts = interrupts >= busy / 2
         of_others = use is result.load_host and (result.others_cpu_pct or 0.0) * cores >= busy / 2
         known = waits.resource not in ("sessions", "network", "undecided")
-        if busy < _CORE_PCT or rest > _REST_PCT or (not of_interrupts and (of_others or known)):
+        if busy < _CORE_PCT or second > _SECOND_PCT or (not of_interrupts and (of_others or known)):
             continue
         sentence = (
             f"Limited by one core of {host}, core {core}, which is {busy:.0f} % busy ({interrupts:.0f} % with "
@@ -181,7 +194,13 @@ def _waits(manifest: Manifest) -> _Found:
     us = result.client_cpu_us_per_operation or 0.0
     shares["clients"] = min(us * (result.operations_per_s or 0.0) / 1e6, outside)
     shares["network"] = outside - shares["clients"]
-    most = max(shares, key=lambda name: shares[name])
+    most, second = sorted(shares, key=lambda name: -shares[name])[:2]
+    apart, both = (shares[most] - shares[second]) / sessions, (shares[most] + shares[second]) / sessions
+    if apart < _STANDARD_ERRORS * math.sqrt(max(both - apart**2, 0.0) / result.waits.samples):
+        goes = " and ".join(
+            f"{_NAMES[name].split(',')[0]} {100 * shares[name] / sessions:.0f} %" for name in (most, second)
+        )
+        return _undecided("A longer run would tell them apart.", f": its time goes to {goes}", shares)
     of_class = [one for one in result.waits.waits if one.wait_class == most]
     what = f", most of all {of_class[0].what} in {of_class[0].operation}" if of_class and most != "sessions" else ""
     rest = ", ".join(
@@ -191,19 +210,27 @@ def _waits(manifest: Manifest) -> _Found:
     )
     sentence = (
         f"Limited by {_NAMES[most]}: {number(shares[most], 2)} of {sessions:,} sessions on average{what}"
-        f"{f'; {rest}' if rest else ''}."
+        f"{f'; {rest}' if rest else ''}.{_at_best(most, shares[most] / sessions)}"
     )
     return _Found(most, sentence, shares)
 
 
-def _undecided(advice: str) -> _Found:
-    return _Found("undecided", "It is undecided what limits the run.", {}, advice)
+def _at_best(resource: Resource, share: float) -> str:
+    """How much faster the run would be without a wait, as a sentence; empty where that is no wait, or all there is."""
+    if resource in ("sessions", "clients") or share > 1 - 1 / _MANY_TIMES:
+        return ""
+    return f" Without it the run would be at most {number(1 / (1 - share), 2)} times as fast."
+
+
+def _undecided(advice: str, why: str = "", evidence: Mapping[Any, float] = MappingProxyType({})) -> _Found:
+    return _Found("undecided", f"It is undecided what limits the run{why}.", evidence, advice)
 
 
 def _client_times(manifest: Manifest) -> float | None:
     """How many times more the clients could send with their CPU time; None if it is not known."""
     result, per_s = manifest.measured, manifest.measured.operations_per_s
-    us, cores = result.client_cpu_us_per_operation, manifest.host.cores
+    of_hosts = {host.machine or host.name: host.cores for host in manifest.load_hosts}
+    us, cores = result.client_cpu_us_per_operation, sum(of_hosts.values()) or manifest.host.cores
     if not us or not per_s or not cores:
         return None
     return min(len(manifest.plan.load.clients), cores) * 1e6 / us / per_s
