@@ -3,8 +3,8 @@
 The processors of a host or of the clients limit a run when they are busy; otherwise what sessions wait for most, if
 that is clear of what comes second: the difference of two shares of samples has an error, as if all sessions waited
 together. One full core limits a run too while all others are well below: by interrupts, or by work that one thread
-has to do. The clients' ceiling is what their processes could send with the CPU time that they have, on all load hosts,
-if the server answered at once.
+has to do. The clients' ceiling is what their processes could send with the CPU time that they have on all load
+hosts, if the server answered at once.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def _waits(manifest: Manifest) -> _Found:
 
 
 def _at_best(resource: Resource, share: float) -> str:
-    """How much faster the run would be without a wait, as a sentence; empty where that is no wait, or all there is."""
+    """How much faster a run would be without a wait, as a sentence; empty where that is none, or all there is."""
     if resource in ("sessions", "clients") or share > 1 - 1 / _MANY_TIMES:
         return ""
     return f" Without it the run would be at most {number(1 / (1 - share), 2)} times as fast."
