@@ -18,6 +18,7 @@ from hdbkit.analysis.comparison.sides import Again, compared
 from hdbkit.config import Target
 from hdbkit.experiment.kinds.comparison import ComparisonPlan
 from hdbkit.experiment.sides import Side, in_blocks
+from hdbkit.results.finding import Verdict
 from hdbkit.results.manifest import Event, HostFacts, Manifest, Status
 from tests.unit.synthetic import METRIC, figures, write_run
 
@@ -291,3 +292,19 @@ def test_times_with_and_without_a_zone_are_those_of_utc(one: Manifest) -> None:
 def test_a_comparison_reads_times_from_the_runs(one: Manifest, tmp_path: Path) -> None:
     turns = {BASE: [run(one, 0), run(one, 0.3)], NEW: [run(one, 0.1), run(one, 0.2)]}
     assert compared(runs_of(turns), METRIC).design.words == "2 blocks of one session"
+
+
+def test_sides_are_equivalent_by_two_one_sided_tests() -> None:
+    """The interval of 95 % ends beyond 2 %, that of 90 % within: twice the error rate, of which one side can err."""
+    away = [0.021, -0.021, 0.018, -0.018, 0.015, -0.015]
+    rows = [
+        {"side": side, "score": apart * (side == NEW)}
+        for block, apart in enumerate(away)
+        for side in ((BASE, NEW), (NEW, BASE))[block % 2]
+    ]
+    frame = pd.DataFrame(rows).assign(session="one", virtual_users=1)
+    frame = frame.assign(metric_value=1000 * np.exp(frame["score"]))
+    ratio = compared(frame, METRIC).ratio
+    assert ratio.low is not None and ratio.low < 0.98
+    assert ratio.verdict is Verdict.EQUIVALENT
+    assert "(90 % interval 1." in ratio.sentence

@@ -99,12 +99,12 @@ def _compared_each(
             ratios.append(_of_one_side(figure, of_figure))
             continue
         means = both[position].groupby(["side", "virtual_users"])["score"].mean().groupby("side").mean()
-        ((estimate, half),) = contrasts(samples[position], np.array([means[NEW] - means[BASE]]), level)
+        (contrast,) = contrasts(samples[position], np.array([means[NEW] - means[BASE]]), level)
         question = Question(
             figure.metric, (BASE, NEW), overall.advice, overall.smallest_effect, confidence, overall.design.words,
             figure.of, figure.operation, figure.quantile,
         )  # fmt: skip
-        ratios.append(question.judged(NEW, estimate, half, means[[BASE, NEW]].tolist()))
+        ratios.append(question.judged(NEW, contrast, means[[BASE, NEW]].tolist()))
     sides = {"label": overall.ratio.label, "against": overall.ratio.against}
     return [ratio.model_copy(update=sides) for ratio in ratios]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -122,15 +122,14 @@ def compared(
     plain = (cells["mean"][NEW] - cells["mean"][BASE]).to_numpy(dtype=float)
     overall = over_counts(design)
     samples = [design.sample(values) for values in overall]
-    ((estimate, half),) = contrasts(samples, plain.mean(keepdims=True), confidence)
-    advice = _advice(design, overall, seen, estimate, smallest_effect, confidence, again or Again())
+    (contrast,) = contrasts(samples, plain.mean(keepdims=True), confidence)
+    advice = _advice(design, overall, seen, contrast.estimate, smallest_effect, confidence, again or Again())
     question = Question(metric, names, advice, smallest_effect, confidence, _why(design))
     subject = f"{names[1]} (mean over {many(len(common), 'count')} of virtual users)" if several else names[1]
     runs_of_side = {side: int(cells["count"][side].sum()) for side in (BASE, NEW)}
     ratio = question.judged(
         subject,
-        estimate,
-        half,
+        contrast,
         [float(cells["mean"][side].mean()) for side in (BASE, NEW)],
         virtual_users=None if several or not common else int(common[0]),
         base_runs=runs_of_side[BASE],
@@ -142,14 +141,13 @@ def compared(
     by_users = tuple(
         question.judged(
             f"{names[1]} at {virtual_users(int(count))}",
-            estimate,
-            half,
+            contrast,
             [float(cells["mean"][side, count]) for side in (BASE, NEW)],
             virtual_users=int(count),
             base_runs=int(cells["count"][BASE, count]),
             runs=int(cells["count"][NEW, count]),
         )
-        for count, (estimate, half) in zip(common, each, strict=True)
+        for count, contrast in zip(common, each, strict=True)
     )
     return Compared(ratio, by_users, design, seen, advice, smallest_effect, confidence)
 
@@ -191,16 +189,25 @@ def over_counts(design: Replication) -> list[Floats]:
     return [values[~np.isnan(values).any(axis=1)].mean(axis=1, keepdims=True) for values in design.samples]
 
 
-def contrasts(samples: Sequence[Sample], plain: Floats, confidence: float) -> list[tuple[float, float]]:
-    """New - base of each condition, and the half width of its interval: NaN where only means of runs are known.
+class Contrast(NamedTuple):
+    """New - base, and half widths: of its interval, and of that at twice the error rate, of two one-sided tests."""
+
+    estimate: float
+    half: float
+    inner: float
+
+
+def contrasts(samples: Sequence[Sample], plain: Floats, confidence: float) -> list[Contrast]:
+    """The contrast of each condition; its half widths are NaN where only means of runs are known.
 
     ``samples`` are the differences, or base and new, or nothing; ``plain`` are the differences of the means of runs.
     """
     if not samples:
-        return [(float(one), math.nan) for one in plain]
+        return [Contrast(float(difference), math.nan, math.nan) for difference in plain]
     means = samples[0].means - (samples[1].means if len(samples) > 1 else 0)
     estimates = np.where(np.isnan(means), plain, means)
-    return list(zip(estimates.tolist(), half_widths(samples, confidence).tolist(), strict=True))
+    halves = (half_widths(samples, level).tolist() for level in (confidence, 2 * confidence - 1))
+    return [Contrast(*values) for values in zip(estimates.tolist(), *halves, strict=True)]
 
 
 def _why(design: Replication) -> str:
@@ -277,23 +284,21 @@ class Question:
     operation: str = ""
     quantile: str = ""
 
-    def judged(
-        self, subject: str, estimate: float, half: float, means: Sequence[float], **fields: int | None
-    ) -> Ratio:
-        """A ratio from its logarithm and the half width of its interval, NaN without an interval.
+    def judged(self, subject: str, contrast: Contrast, means: Sequence[float], **fields: int | None) -> Ratio:
+        """A ratio from the contrast of its logarithms.
 
         ``means`` are those of the log scores of both sides, ``fields`` further ones of the ratio.
         """
-        base, value = levels(self.metric, means, estimate)
+        base, value = levels(self.metric, means, contrast.estimate)
         reference = self.names[0]
-        if math.isnan(half):
-            ratio = math.exp(estimate)
+        if math.isnan(contrast.half):
+            ratio = math.exp(contrast.estimate)
             judged: dict[str, Any] = {"ratio": ratio, "verdict": Verdict.UNDECIDED}
             words = (
                 f"{subject} against {reference} {percent(ratio, self.metric)}: undecided: {self.why}; {self.advice}"
             )
         else:
-            interval = Interval.around(self.metric, estimate, half, 1, 1)
+            interval = Interval.around(self.metric, contrast.estimate, 1, contrast.half, contrast.inner)
             judged = interval.judged(self.smallest_effect)
             words = sentence(subject, reference, interval, self.smallest_effect, self.confidence, self.advice)
         counted: dict[str, Any] = {"virtual_users": None, **fields}
