@@ -19,7 +19,7 @@ from hdbkit.control_groups import limits
 from hdbkit.databases import database
 from hdbkit.errors import BuildFailed, Problem, SchemaProblem, ServerFailed
 from hdbkit.execution import host
-from hdbkit.execution.questions import CONNECTIONS_BESIDE_CLIENTS
+from hdbkit.execution.session_needs import CONNECTIONS_BESIDE_CLIENTS
 from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
 from hdbkit.loading import build, drop
 from hdbkit.readings import IDLE_BUSY_PCT, HostLoad, PoolMode
