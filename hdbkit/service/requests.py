@@ -5,7 +5,6 @@ A request is validated in the workspace of its service, which the validators get
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -32,9 +31,6 @@ _WORD = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 _REF = r"^[A-Za-z0-9][A-Za-z0-9_./~^-]{0,199}$"
 _NAMES = r"^[A-Za-z0-9][A-Za-z0-9_.,:+-]{0,499}$"
 _FILLED_IN = ("definition", "statements")
-MAX_DEPTH = 32
-"""Lists and objects within each other in a request."""
-MAX_VALUES = 10_000
 _MAX_PROBLEMS = 20
 
 
@@ -369,37 +365,3 @@ class EnginesRequest(Request):
     """List what hdbkit can do with each engine."""
 
     verb = "engines"
-
-
-def content_of(kind: str, body: bytes) -> Any:
-    """The content of a request, which is JSON within limits. Raises ``ConfigErrors``."""
-    if kind.partition(";")[0].strip().lower() != "application/json":
-        raise _invalid("must be JSON, with the header Content-Type: application/json")
-    try:
-        found = json.loads(body, parse_constant=_not_a_number)
-    except json.JSONDecodeError as error:
-        raise _invalid(f"must be JSON: {error.msg.lower()} at character {error.pos}") from None
-    except ValueError as error:  # the text is not UTF-8, or a number has thousands of digits
-        raise _invalid(f"must be JSON: {error}") from None
-    except RecursionError:
-        raise _invalid(f"may have at most {MAX_DEPTH} lists and objects within each other") from None
-    values, depth, count = [found], 0, 1
-    while values := [inner for one in values for inner in _inner(one)]:
-        depth, count = depth + 1, count + len(values)
-        if depth > MAX_DEPTH:
-            raise _invalid(f"may have at most {MAX_DEPTH} lists and objects within each other")
-        if count > MAX_VALUES:
-            raise _invalid(f"may have at most {MAX_VALUES:,} values")
-    return found
-
-
-def _inner(value: Any) -> Any:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-
-
-def _not_a_number(text: str) -> float:
-    raise ValueError(f"{text} is not a number")
-
-
-def _invalid(what: str) -> ConfigErrors:
-    return ConfigErrors("the request", [Problem("the body", what)])
