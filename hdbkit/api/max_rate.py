@@ -15,7 +15,7 @@ from pydantic import Field
 from hdbkit.analysis.comparison.groups import Finished, metric_values
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.latency_limit import Limit
-from hdbkit.analysis.statistics.limit_search import MIN_BLOCKS, RateEstimate, estimate_rate
+from hdbkit.analysis.statistics.limit_search import MIN_SEARCH_BLOCKS, RateEstimate, estimate_rate
 from hdbkit.analysis.sweep.warnings import start_warnings
 from hdbkit.api.executing import executing
 from hdbkit.api.experiment_result import ExperimentResult, measured_cells
@@ -27,7 +27,7 @@ from hdbkit.charts.schedule_charts import max_rate_chart
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.load import RateOf
 from hdbkit.errors import InputError
-from hdbkit.experiment.kinds.max_rate import MaxRatePlan, begun, manifests_of, outcome_of
+from hdbkit.experiment.kinds.max_rate import MaxRatePlan, manifests_of, outcome_of, with_first_run
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.report.environment import environment
 from hdbkit.report.experiment_report import Evidence
@@ -42,7 +42,7 @@ from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 from hdbkit.workspace import BareWorkspace
 
-DEFAULT_BLOCKS = 5
+SEARCH_BLOCKS = 5
 _THESE_MINUTES = (
     " Response times at the same rate changed in the course of the search, so the interval is about these minutes: "
     "at another time the rate may be outside it."
@@ -230,7 +230,7 @@ class MaxRateVerbs(RunVerbs):
         workload: WorkloadSpec | Path | str | None = None,
         load: Load | None = None,
         *,
-        blocks: int = DEFAULT_BLOCKS,
+        blocks: int = SEARCH_BLOCKS,
         label: str | None = None,
         preparation: Preparation | None = None,
     ) -> MaxRatePlan:
@@ -252,12 +252,12 @@ class MaxRateVerbs(RunVerbs):
         """
         wanted, experiment_id = Limit.given(limit), new_experiment_id(datetime.now(UTC), "find-max")
         require_word(label or experiment_id)
-        if blocks < MIN_BLOCKS:
-            raise InputError(f"give {MIN_BLOCKS} blocks or more, not {blocks}")
+        if blocks < MIN_SEARCH_BLOCKS:
+            raise InputError(f"give {MIN_SEARCH_BLOCKS} blocks or more, not {blocks}")
         at, asked = self.target(target), specification(workload)
         _require_open_loop(asked, load or default_load(at))
         spec, base = settled(self, at, asked, load or default_load(at))
-        return begun(
+        return with_first_run(
             MaxRatePlan(
                 experiment_id=experiment_id,
                 configurations=(),

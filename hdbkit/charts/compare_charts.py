@@ -27,7 +27,7 @@ from hdbkit.charts.marks import MAX_LINES, left_out
 from hdbkit.charts.operation_charts import profile, ratio_chart
 from hdbkit.charts.run_charts import MARGIN_PX, quantile_lines
 from hdbkit.charts.scaling_charts import throughput_over_users
-from hdbkit.charts.side_charts import SECONDS, side_charts
+from hdbkit.charts.side_charts import TIME_AXIS, side_charts
 from hdbkit.charts.size_chart import metric_over_size
 from hdbkit.charts.style import axis_title, figure, shade_rampup
 from hdbkit.config.metric import Metric
@@ -75,7 +75,7 @@ def throughput_overlaid(courses: pd.DataFrame, rate: Metric) -> Chart:
     names = list(dict.fromkeys(courses["group"]))
     position = {name: index for index, name in enumerate(names)}
     placed = courses.assign(configuration=courses["group"].map(position))
-    fig = figure(SECONDS, axis_title(rate), hovermode="x")
+    fig = figure(TIME_AXIS, axis_title(rate), hovermode="x")
     shade_rampup(fig, 0, float(courses["second"].min()))
     for index, name in enumerate(names[:MAX_LINES]):
         fig.add_traces(course_lines(Line(index, index, str(name)), placed, rate))

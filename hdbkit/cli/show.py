@@ -326,7 +326,7 @@ def plans(result: Result) -> None:
         console.print(one.text.rstrip(), markup=False)
 
 
-def plan_pairs(pairs: Sequence[PlanPair], names: Sequence[str]) -> None:
+def different_plans(pairs: Sequence[PlanPair], names: Sequence[str]) -> None:
     """The plans of both sides that differ, next to each other; ``>`` is between lines that differ."""
     for one in pairs:
         if one.alike:

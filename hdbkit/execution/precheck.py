@@ -22,7 +22,7 @@ from hdbkit.errors import InputError, MissingDriver, NoAccess, TransactionError
 from hdbkit.execution.diagnosis import Diagnoses, Diagnosis, Examined, Refusals, State
 from hdbkit.execution.idle_sessions import idle_timeout
 from hdbkit.execution.network import network_facts
-from hdbkit.execution.questions import changing, environment, role, statistics, timeouts
+from hdbkit.execution.questions import changing, driver_environment, role, session_timeouts, statistics
 from hdbkit.execution.routes import check_routes, policies_of
 from hdbkit.execution.serving_order import served_in_order
 from hdbkit.execution.session_needs import free_connections, open_files, ports, prepared_statements
@@ -268,8 +268,14 @@ def _warnings(at: _Examined, order: str) -> tuple[str, ...]:
         planned = []
     failed = [check for check in run_checks(planned, engine, at.session) if check.passed is False]
     warnings = [f"{check.name} of the schema: {check.detail}" for check in failed]
-    warnings += map(str, (*statistics(at.schema, load), *environment(at)))
-    warnings += [*shared_outages(load.faults), work.hint(load), order, _rare(at.plan), *map(str, timeouts(at))]
+    warnings += map(str, (*statistics(at.schema, load), *driver_environment(at)))
+    warnings += [
+        *shared_outages(load.faults),
+        work.hint(load),
+        order,
+        _rare(at.plan),
+        *map(str, session_timeouts(at)),
+    ]
     warnings += [load.cluster.warning if load.cluster else ""]
     warnings += [f"{name} has no effect without {missing}" for name, missing in load.without_effect.items()]
     timed = all(phase.duration_s for phase in work.phases(load) if phase.measured)

@@ -186,7 +186,7 @@ def _changeable(server: ServerControl, protected: Collection[str]) -> Setting:
     return min(known, key=lambda one: (one.apply_by is not ApplyBy.RELOAD, one.kind == "string", one.name))
 
 
-def timeouts(at: Examined) -> Diagnoses:
+def session_timeouts(at: Examined) -> Diagnoses:
     """The timeouts of a session as users have it, without hdbkit's own limits; of a run those that it will reach."""
     if plan := at.plan:
         idle = answered(lambda: idle_timeout(at.engine, plan, at.session), None)
@@ -242,7 +242,7 @@ def _kernel(at: Examined) -> Diagnoses:
         yield Diagnosis("server's host", State.OK, f"its kernel allows what the database needs: {shared}")
 
 
-def environment(at: Examined) -> Diagnoses:
+def driver_environment(at: Examined) -> Diagnoses:
     """Variables of the environment that the driver applies."""
     if names := at.engine.influences(at.target):
         text = f"the driver applies {', '.join(names)} of the environment, which decide how sessions work"
@@ -282,12 +282,12 @@ OF_SERVERS: Final[Mapping[str, Callable[[Examined], Diagnoses]]] = {
     "role": role,
     "privileges": _grants,
     "sweeps": _settings_control,
-    "timeouts": timeouts,
+    "timeouts": session_timeouts,
     "free connections": free_connections,
     "memory": _memory,
     "server's host": _kernel,
     "settings": _settings,
-    "environment": environment,
+    "environment": driver_environment,
     "clock": _clock,
     "snapshots": _snapshots,
 }

@@ -19,7 +19,7 @@ from hdbkit.caution import Caution
 from hdbkit.config.metric import Metric
 from hdbkit.results.run_result import Figures
 
-Warned = Annotated[
+WarningText = Annotated[
     str, PlainValidator(Caution.of), PlainSerializer(str, return_type=str), WithJsonSchema({"type": "string"})
 ]
 """A warning with its kind (:class:`hdbkit.caution.Caution`); in JSON its text."""
@@ -200,7 +200,7 @@ class Finding(Figures):
     explanation: str = Field(default="", description="why one side is faster, where waits were sampled")
     advice: str = Field(default="", description="what would decide; empty where nothing is undecided")
     notes: tuple[str, ...] = ()
-    warnings: tuple[Warned, ...] = Field(default=(), description="reasons to doubt it")
+    warnings: tuple[WarningText, ...] = Field(default=(), description="reasons to doubt it")
     smallest_effect: float | None = Field(default=None, description="the smallest relative difference that matters")
     confidence: float = 0.95
     runs_failed: int = Field(default=0, description="planned runs without a result")

@@ -14,8 +14,7 @@ from hdbkit.analysis.comparison import sides
 from hdbkit.analysis.run.latency_limit import Limit
 from hdbkit.api import Workspace, max_rate
 from hdbkit.config import Load, SweepSpec
-from hdbkit.config.cluster import FORMS
-from hdbkit.config.cluster import Cluster as ClusterText
+from hdbkit.config.cluster import FORMS, Cluster
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.problems import problems_of_details
 from hdbkit.config.specs import AnyLoad, AnyWorkload, OtherSpec
@@ -73,13 +72,13 @@ def _sweep(given: Any, info: ValidationInfo) -> Any:
 TargetName = Annotated[
     str, Field(pattern=_WORD, description="name of a target in the workspace's targets file", examples=["lab"])
 ]
-Workload = Annotated[
+GivenWorkload = Annotated[
     AnyWorkload | None,
     BeforeValidator(_workload),
     Field(description="the workload: its kind and scale, or 'folder', the name of a folder in 'workloads'"),
 ]
 GivenLoad = Annotated[AnyLoad | None, Field(description="options of the load")]
-Cluster = Annotated[ClusterText | None, Field(description=f"load hosts that load the rows: {FORMS}")]
+GivenCluster = Annotated[Cluster | None, Field(description=f"load hosts that load the rows: {FORMS}")]
 _NONE = {"properties": {name: {"maxProperties": 0} for name in ("settings", "factors", "settings_file")}}
 Sweep = Annotated[
     SweepSpec,
@@ -88,7 +87,7 @@ Sweep = Annotated[
 ]
 Label = Annotated[str | None, Field(pattern=_WORD, description="a name to find the runs by")]
 Users = Annotated[list[Annotated[int, Field(ge=1, le=100_000)]], Field(max_length=50, description="user counts")]
-Runs = Annotated[
+RunNames = Annotated[
     str, Field(pattern=_NAMES, description="ids of runs or unique parts, separated by commas, or a label or profile")
 ]
 Blocks = Annotated[int, Field(ge=1, le=10_000, description="passes over everything that is measured")]
@@ -127,7 +126,7 @@ class RunRequest(OfTarget):
     """Run a workload against its schema."""
 
     verb = "run"
-    workload: Workload = None
+    workload: GivenWorkload = None
     load: GivenLoad = None
     label: Label = None
 
@@ -145,17 +144,17 @@ class BuildRequest(OfTarget):
     """Build a workload's schema and its data, and check the result."""
 
     verb = "build"
-    workload: Workload = None
+    workload: GivenWorkload = None
     loaders: int | None = Field(default=None, ge=1, le=1000, description="loader processes; default: one per core")
     from_files: str | None = Field(default=None, pattern=_WORD, description="name of files that datagen wrote")
-    cluster: Cluster = None
+    cluster: GivenCluster = None
 
 
 class CheckRequest(OfTarget):
     """Check a schema: row counts, indexes, routines and consistency conditions."""
 
     verb = "check"
-    workload: Workload = None
+    workload: GivenWorkload = None
     answers: bool = Field(default=False, description="check the operations' answers, too")
 
 
@@ -163,7 +162,7 @@ class CheckWorkloadRequest(OfTarget):
     """Have a server parse every statement of a workload of the folder 'workloads'; nothing is executed."""
 
     verb = "check-workload"
-    workload: Workload
+    workload: GivenWorkload
 
 
 class DatagenRequest(Request):
@@ -171,7 +170,7 @@ class DatagenRequest(Request):
 
     verb = "datagen"
     name: str = Field(pattern=_WORD, description="name of the files; an interrupted job of that name is continued")
-    workload: Workload = None
+    workload: GivenWorkload = None
     format: Format = Format.CSV
     chunks: int | None = Field(
         default=None, ge=1, le=100_000, description="files of each table; default: one per part"
@@ -210,7 +209,7 @@ class ReleasesRequest(Request):
     )
     refs: list[Annotated[str, Field(pattern=_REF)]] = Field(min_length=1, max_length=50, description="commits")
     bisect: bool = Field(default=False, description="search for the commit with most of a slowdown")
-    workload: Workload = None
+    workload: GivenWorkload = None
     load: GivenLoad = None
     virtual_users: Users = Field(default=[])
     blocks: Blocks = sides.DEFAULT_BLOCKS
@@ -220,14 +219,14 @@ class DropRequest(OfTarget):
     """Drop a workload's tables and routines, and nothing else."""
 
     verb = "drop"
-    workload: Workload = None
+    workload: GivenWorkload = None
 
 
 class DoctorRequest(OfTarget):
     """Examine a target before it is measured."""
 
     verb = "doctor"
-    workload: Workload = None
+    workload: GivenWorkload = None
 
 
 class SweepRequest(OfTarget):
@@ -249,9 +248,9 @@ class FindMaxRequest(OfTarget):
 
     verb = "find-max"
     limit: Limit = Field(description="limit on the response time, such as p95=20ms")
-    workload: Workload = None
+    workload: GivenWorkload = None
     load: GivenLoad = None
-    blocks: Annotated[int, Field(ge=2, le=1000)] = max_rate.DEFAULT_BLOCKS
+    blocks: Annotated[int, Field(ge=2, le=1000)] = max_rate.SEARCH_BLOCKS
     label: Label = None
 
 
@@ -260,7 +259,7 @@ class ProfileRequest(OfTarget):
 
     verb = "profile"
     name: str = Field(pattern=_WORD, description="the profile's name, one word")
-    workload: Workload = None
+    workload: GivenWorkload = None
     load: GivenLoad = None
     virtual_users: Users = Field(default=[1, 2, 4, 8], min_length=1)
     blocks: Blocks = 1
@@ -270,8 +269,8 @@ class CompareRequest(Request):
     """Compare stored runs: the ratio of their results with its 95 % confidence interval."""
 
     verb = "compare"
-    base: Runs
-    new: Runs
+    base: RunNames
+    new: RunNames
     fail_below: float | None = Field(
         default=None, gt=-1, le=0, description="limit of the relative change, such as -0.02; the result has a verdict"
     )
@@ -284,7 +283,7 @@ class MeasureInTurnRequest(Request):
     base: TargetName
     new: TargetName
     together: bool = Field(default=False, description="at the same time, on two servers; for a busy host")
-    workload: Workload = None
+    workload: GivenWorkload = None
     load: GivenLoad = None
     virtual_users: Users = Field(default=[])
     blocks: Blocks = sides.DEFAULT_BLOCKS

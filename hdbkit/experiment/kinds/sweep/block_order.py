@@ -19,7 +19,7 @@ from hdbkit.config.sweep_factors import schema_factors
 from hdbkit.experiment.plan import PlannedRun
 from hdbkit.run_order import in_turn
 
-Comparison = tuple[int, int]
+ComparedCell = tuple[int, int]
 """Virtual users and configuration, which are compared with the baseline."""
 
 
@@ -27,17 +27,17 @@ def runs_of_blocks(
     spec: SweepSpec,
     configurations: Sequence[Mapping[str, str]],
     blocks: Iterable[int],
-    decided: Collection[Comparison] = (),
+    decided: Collection[ComparedCell] = (),
     first: int = 1,
 ) -> tuple[PlannedRun, ...]:
     """The runs of blocks of a grid, numbered from ``first``, without those whose comparisons are decided."""
     positions = (
         (block, *position) for block in blocks for position in block_order(spec, block, configurations, (), decided)
     )
-    return numbered(spec, positions, first)
+    return numbered_runs(spec, positions, first)
 
 
-def numbered(
+def numbered_runs(
     spec: SweepSpec, positions: Iterable[tuple[int, int, int]], first: int, fresh: bool = False
 ) -> tuple[PlannedRun, ...]:
     """The runs at these blocks, configurations and numbers of virtual users."""
@@ -55,7 +55,7 @@ def block_order(
     block: int,
     configurations: Sequence[Mapping[str, str]],
     together: Sequence[str] = (),
-    decided: Collection[Comparison] = (),
+    decided: Collection[ComparedCell] = (),
 ) -> list[tuple[int, int]]:
     """Configurations and numbers of virtual users of a block, in order.
 

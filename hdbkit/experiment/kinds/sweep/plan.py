@@ -20,7 +20,7 @@ from hdbkit.config.sweep_grid import grid_from
 from hdbkit.config.sweep_spec import AbortRules, CompareBy, Strategy
 from hdbkit.databases import database
 from hdbkit.errors import InputError
-from hdbkit.experiment.kinds.sweep.block_order import Comparison, block_order, numbered, runs_of_blocks
+from hdbkit.experiment.kinds.sweep.block_order import ComparedCell, block_order, numbered_runs, runs_of_blocks
 from hdbkit.experiment.plan import ASSUMED_OVERHEAD_S, MAX_RUNS, Cell, Design, OneTargetPlan, PlannedRun
 from hdbkit.slices import Slices
 from hdbkit.text import duration_text
@@ -119,7 +119,7 @@ class SweepPlan(OneTargetPlan):
         return self.spec.workload
 
     @property
-    def decided_after(self) -> dict[Comparison, int]:
+    def decided_after(self) -> dict[ComparedCell, int]:
         """The blocks after which a comparison was decided, by virtual users and configuration."""
         return {(one.virtual_users, one.configuration): one.blocks for one in self.decided}
 
@@ -289,7 +289,7 @@ def with_asked(plan: SweepPlan, asked: Sequence[Mapping[str, str]]) -> SweepPlan
     configurations = (*plan.configurations, *map(dict, asked))
     chosen = [0, *range(known, len(configurations))]
     order = block_order(spec, block, [configurations[one] for one in chosen], plan.needs_restart)
-    more = numbered(spec, ((block, chosen[position], users) for position, users in order), len(plan.runs) + 1)
+    more = numbered_runs(spec, ((block, chosen[position], users) for position, users in order), len(plan.runs) + 1)
     return plan.model_copy(update={"configurations": configurations, "runs": (*plan.runs, *more)})
 
 
@@ -299,7 +299,7 @@ def ended_at(plan: SweepPlan, blocks: int) -> SweepPlan:
     return plan.model_copy(update={"runs": kept, "ended_after": blocks})
 
 
-def without_decided(plan: SweepPlan, cells: Collection[Comparison], blocks: int) -> SweepPlan:
+def without_decided(plan: SweepPlan, cells: Collection[ComparedCell], blocks: int) -> SweepPlan:
     """The same sweep in which comparisons that are decided after ``blocks`` blocks are not run in later ones.
 
     The baseline is run as long as a comparison at the same count of virtual users is.
@@ -322,7 +322,7 @@ def with_winners(plan: SweepPlan, winners: Sequence[int]) -> SweepPlan:
         for fresh in range(1, spec.winner_blocks + 1)
         for position, users in block_order(spec, fresh, configurations)
     )
-    more = numbered(spec, positions, len(plan.runs) + 1, fresh=True)
+    more = numbered_runs(spec, positions, len(plan.runs) + 1, fresh=True)
     return plan.model_copy(update={"runs": (*plan.runs, *more), "winners": tuple(winners)})
 
 
