@@ -312,10 +312,18 @@ class ReleaseVerbs(RunVerbs):
         ratio = whole.pairs[0].ratio
         unknown = f"it is not known whether the last commit is slower than the first: {ratio.sentence}"
         undecided = unknown if ratio.verdict is Verdict.UNDECIDED else ""
-        subjects = tuple(
-            f"{described_build(plan.checkout, one)}: {subject_of(plan.checkout, one)}" for one in found.left
-        )
+        subjects = tuple(_subject(folder, plan.checkout, one) for one in found.left)
         return replace(whole, search=Search(tuple(others), found.left, subjects, undecided))
+
+
+def _subject(folder: ExperimentFolder, checkout: Path, commit: str) -> str:
+    """The tag and the first line of a commit; git reads no checkout that an experiment from elsewhere names.
+
+    The configuration of a checkout may name programs, which git runs.
+    """
+    if not folder.is_own:
+        return "not described, as this account did not write the experiment"
+    return f"{described_build(checkout, commit)}: {subject_of(checkout, commit)}"
 
 
 def _different(source: Path, refs: Sequence[str]) -> tuple[Commit, ...]:

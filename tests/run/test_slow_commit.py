@@ -121,6 +121,24 @@ def test_a_search_that_is_killed_in_any_run_continues_with_it_and_finds_the_same
         assert runs_frame(folder)["run_id"].nunique() == len(ended)
 
 
+def test_the_result_of_a_search_from_elsewhere_runs_no_git(lab: Lab, tmp_path: Path) -> None:
+    """Its plan names the checkout and the commits; git runs programs of a checkout, and writes files by options."""
+    planned, _ = lab
+    place = Workspace(results=tmp_path / "results")
+    place.run_experiment(planned)
+    folder = experiment_folder(place.results, planned.experiment_id)
+    written = tmp_path / "written"
+    plan = folder.path / "plan.json"
+    slow = folder.read_plan(SlowCommitPlan).between[FIRST_SLOW - 2]
+    plan.write_text(plan.read_text().replace(f'"{slow}"', f'"--output={written}"'))
+    found = Workspace(results=place.results).experiment_result()
+    assert isinstance(found, Releases)
+    assert found.search
+    assert found.search.left == (f"--output={written}",)
+    assert found.search.subjects == ("not described, as this account did not write the experiment",)
+    assert not written.exists()
+
+
 def steps_of(folder: ExperimentFolder) -> object:
     plan = folder.read_plan(SlowCommitPlan)
     return plan.steps, plan.commits, plan.runs
