@@ -28,7 +28,7 @@ from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.experiment.kinds.sweep.slicing import on_server_note, unsuitable
 from hdbkit.report.ratio_tables import detail_tables, effect_table, ratio_tables
 from hdbkit.report.tables import Table as PageTable
-from hdbkit.results.finding import Of
+from hdbkit.results.finding import Finding, Of
 from hdbkit.text import many, number, plural, share, without_controls
 from hdbkit.workloads import workload
 
@@ -423,12 +423,11 @@ def finding(result: ExperimentResult, gate: Gate | None = None, *, everything: b
     listed, note = result.listing(everything=everything)
     if len(listed):
         console.print(table(listed, title=note or None))
-    if found.scaling:
-        laws = pd.DataFrame([law.model_dump(exclude={"lack_of_fit", "sentence"}) for law in found.scaling])
-        console.print(table(laws, title="Universal Scalability Law"))
-        for law in found.scaling:
-            console.print(f"{law.label}: {law.sentence}", markup=False)
-    console.print(f"{about(metric)}; intervals of {share(found.confidence)}, simultaneous", markup=False)
+    _scaling(found)
+    if found.ratios:
+        known = any(ratio.is_known for ratio in found.ratios)
+        level = f"; intervals of {share(found.confidence)}, simultaneous" if known else ""
+        console.print(f"{about(metric)}{level}", markup=False)
     console.print(found.answer, markup=False, style="bold")
     if gate:
         console.print(gate.sentence, markup=False, style="bold")
@@ -436,6 +435,15 @@ def finding(result: ExperimentResult, gate: Gate | None = None, *, everything: b
         console.print(line, markup=False) if line else None
     for name, runs in found.checks_failed.items():
         console.print(f"check failed in {many(runs, 'run')}: {name}", markup=False)
+
+
+def _scaling(found: Finding) -> None:
+    """The Universal Scalability Law of each cell that has one."""
+    if found.scaling:
+        laws = pd.DataFrame([law.model_dump(exclude={"lack_of_fit", "sentence"}) for law in found.scaling])
+        console.print(table(laws, title="Universal Scalability Law"))
+        for law in found.scaling:
+            console.print(f"{law.label}: {law.sentence}", markup=False)
 
 
 def left_running(name: str, code: Exit, cancelled: str = "") -> Exit:

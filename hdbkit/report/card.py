@@ -22,7 +22,7 @@ from hdbkit.config.metric import Metric
 from hdbkit.report import templates
 from hdbkit.report.tables import Table
 from hdbkit.results.manifest import CheckLine, Manifest
-from hdbkit.text import many
+from hdbkit.text import many, share
 
 _WIDE, _EDGE = 360.0, 26.0
 """The width of the picture of an interval and its margins, in pixels."""
@@ -61,6 +61,7 @@ class Bar:
     low: float
     high: float
     smallest_effect: float
+    confidence: float = 0.95
 
     @property
     def words(self) -> str:
@@ -69,7 +70,7 @@ class Bar:
             return "no interval"
         if says_nothing(self.low, self.high):
             return TOO_FEW
-        return f"95 % interval {times(self.low)} to {times(self.high)}"
+        return f"{share(self.confidence)} interval {times(self.low)} to {times(self.high)}"
 
     @cached_property
     def _limits(self) -> Limits:

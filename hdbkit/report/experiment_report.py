@@ -95,7 +95,7 @@ def card(finding: Finding, evidence: Evidence) -> Card:
         of = f"{best.label}{at} against {best.against}: {metric.name} {percent(best.ratio, metric)}"
     bar = None
     if headline is None and best is not None and best.ratio is not None:
-        bar = Bar(best.ratio, *best.interval, finding.smallest_effect or 0.0)
+        bar = Bar(best.ratio, *best.interval, finding.smallest_effect or 0.0, finding.confidence)
     return Card(
         question=finding.question,
         answer=finding.answer,

@@ -6,12 +6,20 @@ from collections.abc import Mapping, Sequence
 
 from hdbkit.analysis.sweep.answers import in_these_runs
 from hdbkit.analysis.sweep.latencies import latency_metric
-from hdbkit.analysis.wording import TOO_FEW, needed_text, percent, percent_of_ratio, percents, says_nothing
+from hdbkit.analysis.wording import (
+    CONFIDENCE,
+    TOO_FEW,
+    needed_text,
+    percent,
+    percent_of_ratio,
+    percents,
+    says_nothing,
+)
 from hdbkit.charts.style import axis_title
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell, heading, milliseconds
 from hdbkit.results.finding import Finding, Of, Ratio, Verdict
-from hdbkit.text import virtual_users
+from hdbkit.text import share, virtual_users
 
 _PER_S = 4
 """The column of all operations per second."""
@@ -28,11 +36,12 @@ def ratio_tables(finding: Finding, *, in_rows: bool = False) -> list[Table]:
     in_a_grid = not in_rows and several and any(ratio.verdict is Verdict.BASELINE for ratio in cells)
     figures = figures_table(finding)
     in_figures = len(cells) == 1 and bool(figures)
-    tables = [verdict_matrix(cells, metric) if in_a_grid else verdict_table(cells, metric)] if cells else []
+    level = finding.confidence
+    tables = [verdict_matrix(cells, metric) if in_a_grid else verdict_table(cells, metric, confidence=level)]
     return [
-        *([] if in_figures else tables),
+        *(tables if cells and not in_figures else []),
         *winner_table(finding.of(Of.WINNER), metric),
-        *operation_tables(finding.of(Of.OPERATION), metric),
+        *operation_tables(finding.of(Of.OPERATION), metric, level),
         *figures,
     ]
 
@@ -79,12 +88,18 @@ def _cell(ratio: Ratio | None, metric: Metric) -> str:
     return "\n".join(filter(None, [value, f"{per_s} /s", change, interval.replace(" % to", " to"), words]))
 
 
-def verdict_table(ratios: Sequence[Ratio], metric: Metric, title: str = "") -> Table:
+def verdict_table(ratios: Sequence[Ratio], metric: Metric, title: str = "", confidence: float = CONFIDENCE) -> Table:
     """A row per ratio, marked by its verdict; with what it refers to where there is no row of that."""
     bases = any(ratio.base_runs is not None for ratio in ratios)
     rows = [[*_row(ratio, metric), *([_value(ratio.base, metric)] if bases else [])] for ratio in ratios]
     head = ["configuration", "users", "runs", f"mean {metric.heading}", heading("operations_per_s")]
-    head += ["change", "95 % interval", "verdict", "in words", *([f"mean of {ratios[0].against}"] if bases else [])]
+    head += [
+        "change",
+        f"{share(confidence)} interval",
+        "verdict",
+        "in words",
+        *([f"mean of {ratios[0].against}"] if bases else []),
+    ]
     numeric = [False, True, True, True, True, True, True, False, False, *([True] if bases else [])]
     if all(ratio.operations_per_s is None for ratio in ratios):  # as of two sides
         at = _PER_S
@@ -124,18 +139,19 @@ def winner_table(ratios: Sequence[Ratio], metric: Metric) -> list[Table]:
     return [Table("The fastest, repeated in fresh blocks", head, rows, numeric, marks, note)]
 
 
-def operation_tables(ratios: Sequence[Ratio], metric: Metric) -> list[Table]:
+def operation_tables(ratios: Sequence[Ratio], metric: Metric, confidence: float = CONFIDENCE) -> list[Table]:
     """The change of each operation's time, a table for each count of users; none without such ratios."""
     by_users: dict[int | None, list[Ratio]] = {}
     for ratio in ratios:
         by_users.setdefault(ratio.virtual_users, []).append(ratio)
     return [
-        _operation_matrix(of_users, metric, f" at {virtual_users(users)}" if users and len(by_users) > 1 else "")
+        _operation_matrix(of_users, metric, where, confidence)
         for users, of_users in by_users.items()
+        for where in [f" at {virtual_users(users)}" if users and len(by_users) > 1 else ""]
     ]
 
 
-def _operation_matrix(ratios: Sequence[Ratio], metric: Metric, where: str) -> Table:
+def _operation_matrix(ratios: Sequence[Ratio], metric: Metric, where: str, confidence: float) -> Table:
     """A row per operation: its time with what all refer to, and its change with each label, marked by the verdict."""
     ordered = sorted(ratios, key=lambda ratio: ratio.configuration or 0)
     labels = list(dict.fromkeys(ratio.label for ratio in ordered if ratio.verdict is not Verdict.BASELINE))
@@ -150,8 +166,8 @@ def _operation_matrix(ratios: Sequence[Ratio], metric: Metric, where: str) -> Ta
         rows.append([operation, UNKNOWN if base is None else time.text(base), *changes])
         marks.append(["", "", *(_mark(of_it[label]) for label in labels)])
     note = (
-        f"Mean time with {ratios[0].against}; change of the time otherwise{in_these_runs(ratios)}, with its 95 % "
-        "interval. The intervals of all operations hold together."
+        f"Mean time with {ratios[0].against}; change of the time otherwise{in_these_runs(ratios)}, with its "
+        f"{share(confidence)} interval. The intervals of all operations hold together."
         if any(ratio.is_known for ratio in ratios)
         else f"Mean time with {ratios[0].against}; change of the time otherwise."
     )
@@ -190,7 +206,7 @@ def _figures_of(finding: Finding, label: str, against: str, title: str) -> Table
         if any(ratio.is_known for ratio in latencies)
         else "Without intervals: a difference here may be noise, of percentiles above all."
     )
-    head = ["figure", against, label, "change", "95 % interval"]
+    head = ["figure", against, label, "change", f"{share(finding.confidence)} interval"]
     return Table(f"{title}, geometric means over their runs", head, rows, [False, *[True] * 4], note=note)
 
 

@@ -202,7 +202,7 @@ class Finding(Figures):
     notes: tuple[str, ...] = ()
     warnings: tuple[Warned, ...] = Field(default=(), description="reasons to doubt it")
     smallest_effect: float | None = Field(default=None, description="the smallest relative difference that matters")
-    confidence: float = 0.95
+    confidence: float = Field(default=0.95, description="of its intervals, as its sentences state it")
     runs_failed: int = Field(default=0, description="planned runs without a result")
     checks_failed: dict[str, int] = Field(default_factory=dict, description="runs that failed each check")
     is_open: bool = Field(default=False, description="what was asked for is not known")

@@ -20,9 +20,11 @@ from hdbkit.analysis.sweep.warnings import rate_warnings
 from hdbkit.api.releases import Release, Releases
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.caution import Caution, Kind
+from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.sweep.plan import plan_sweep
+from hdbkit.report import experiment_report
 from hdbkit.report.ratio_tables import figures_table, ratio_tables
 from hdbkit.report.sides_evidence import differences_table
 from hdbkit.report.tables import UNKNOWN, Table
@@ -100,6 +102,22 @@ def test_the_table_of_both_sides_has_the_intervals_of_latencies() -> None:
     assert table.rows[2][1:] == ["2.00", "1.50", "-25.0 %", "-40.0 % to -5.0 %"]
     assert "hold together" in table.note
     assert "Without intervals" in table_of(known.model_copy(update={"low": None, "high": None})).note
+
+
+def test_intervals_have_the_confidence_that_their_sentences_state(root: Path) -> None:
+    found = api.compare("old-1,old-2", "new-1,new-2")
+    ratio = found.ratio.model_copy(update={"low": 0.9, "high": 1.2})
+    of_operation = ratio.model_copy(update={"of": Of.OPERATION, "figure": "payment"})
+    finding = found.finding.model_copy(update={"best": ratio, "ratios": (ratio, of_operation), "confidence": 0.96})
+    bar = experiment_report.card(finding, experiment_report.Evidence("", [])).bar
+    assert bar is not None
+    assert bar.words == "96 % interval x0.9 to x1.2"
+    tables = ratio_tables(finding)
+    assert "96 % interval" in tables[0].head
+    assert "96 % interval" in tables[1].note
+    quantile = ratio.model_copy(update={"of": Of.QUANTILE, "quantile": "p95"})
+    charts = compare_charts(found.sides, finding.model_copy(update={"ratios": (quantile,)}))
+    assert "Bars are 96 % intervals" in next(one for one in charts if one.key == "changes").alternative
 
 
 def test_each_commit_has_its_own_table_of_figures_and_warnings_keep_their_kinds(root: Path) -> None:
