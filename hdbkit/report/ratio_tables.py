@@ -6,15 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from hdbkit.analysis.sweep.answers import in_these_runs
 from hdbkit.analysis.sweep.latencies import latency_metric
-from hdbkit.analysis.wording import (
-    CONFIDENCE,
-    TOO_FEW,
-    needed_text,
-    percent,
-    percent_of_ratio,
-    percents,
-    says_nothing,
-)
+from hdbkit.analysis.wording import CONFIDENCE, needed_text, percent, percent_of_ratio, percents
 from hdbkit.charts.style import axis_title
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell, heading, milliseconds
@@ -214,9 +206,7 @@ def _change(ratio: Ratio, metric: Metric) -> list[str]:
     """The change of a figure, and its interval where it has one."""
     if ratio.ratio is None:
         return [cell(None), ""]
-    low, high = ratio.interval
-    ends = "" if not ratio.is_known else TOO_FEW if says_nothing(low, high) else percents(low, high, metric)
-    return [percent(ratio.ratio, metric), ends]
+    return [percent(ratio.ratio, metric), percents(*ratio.interval, metric) if ratio.is_known else ""]
 
 
 def latency_table(ratios: Sequence[Ratio]) -> list[Table]:
