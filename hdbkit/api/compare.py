@@ -127,7 +127,7 @@ class Comparison(ExperimentResult):
             metric=self.metric,
             cells=measured_cells(self.cells),
             ratios=(
-                *(self.compared.by_users or (self.ratio,)), *self.operation_ratios, self._operations_per_s,
+                *self.compared.each, *self.operation_ratios, self._operations_per_s,
                 *self.quantile_ratios,
             ),
             best=self.ratio,
@@ -332,8 +332,7 @@ class Comparison(ExperimentResult):
         """
         if self.left_out:
             raise InputError(f"a gate needs runs that completed the same operations. {self.left_out}")
-        ratios = self.compared.by_users or (self.ratio,)
-        return gate(ratios, self.metric, below, self.compared.advice, self.compared.confidence)
+        return gate(self.compared.each, self.metric, below, self.compared.advice, self.compared.confidence)
 
 
 class ComparisonVerbs(RunVerbs):

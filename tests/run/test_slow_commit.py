@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from hdbkit.api import Releases, Workspace, executing
+from hdbkit.api import Releases, Workspace, documents, executing
 from hdbkit.config import Load, Target, preparation
 from hdbkit.errors import InputError
 from hdbkit.experiment import own_servers
@@ -96,6 +96,11 @@ def test_a_search_is_one_experiment_whose_steps_have_new_servers(lab: Lab, tmp_p
     for number, step in enumerate((found, *found.search.steps)):
         assert step.pairs[0].ratio.ratio == ratio_of(plan.step(number), folder).ratio, "it was decided by its result"
         assert step.pairs[0].ratio.low == ratio_of(plan.step(number), folder).low
+    assert found.finding.kind == planned.kind
+    compared = documents.of_result(found, None)["ratios"]
+    steps = {one["label"]: one["ratio"] for one in compared if one["of"] == "metric"}
+    assert list(steps) == [str(commit) for commit in plan.commits[1:]]
+    assert [*steps.values()][1:] == [step.pairs[0].ratio.ratio for step in found.search.steps]
     assert sum("commits left; next is the comparison of v1" in note for note in notes) == 2
     assert [line.step for line in folder.journal.lines].count(Step.FINISHED) == 1
     grid = grid_html(place.attach_experiment())

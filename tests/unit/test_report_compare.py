@@ -127,11 +127,19 @@ def test_each_commit_has_its_own_table_of_figures_and_warnings_keep_their_kinds(
         replace(pair, names=("v1", name), compared=replace(pair.compared, ratio=ratio_named(pair, name)))
         for pair, name in zip(pairs, ("v2", "v3"), strict=True)
     ]
-    finding = Releases(base, tuple(rest), tuple(named)).finding
+    decided = named[1].ratio.model_copy(update={"verdict": Verdict.EQUIVALENT})
+    named[1] = replace(named[1], compared=replace(named[1].compared, ratio=decided))
+    releases = Releases(base, tuple(rest), tuple(named))
+    finding, evidence = releases.finding, releases.evidence()
     assert [caution.kind for caution in map(Caution.of, finding.warnings)] == [Kind.FAILED_OPERATIONS] * len(
         finding.warnings
     )
     assert finding.warnings
+    assert finding.advice == pairs[0].compared.advice, "the last commit is decided, the first is not"
+    assert evidence.kicker == f"comparison of {rest[0]} and {rest[1]} with {base}"
+    assert {one.run_id for one in evidence.manifests} == {"old-1", "old-2", "new-1", "new-2"}
+    assert len(evidence.figures) == 3, "the base once"
+    assert len(evidence.journal) == 2
     tables = figures_table(finding)
     assert [table.title.partition(",")[0] for table in tables] == ["v2 and v1", "v3 and v1"]
     for table, pair in zip(tables, pairs, strict=True):

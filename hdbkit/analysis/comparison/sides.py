@@ -61,6 +61,11 @@ class Compared:
     """Of its intervals."""
 
     @property
+    def each(self) -> tuple[Ratio, ...]:
+        """The ratio at each count of virtual users, or the one that there is."""
+        return self.by_users or (self.ratio,)
+
+    @property
     def basis(self) -> str:
         """What the interval is made of and the noise, without a full stop; empty if neither is known."""
         found = [] if self.design.unit is Unit.NONE else [self.design.words]
