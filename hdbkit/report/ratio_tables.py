@@ -154,9 +154,10 @@ def _operation_matrix(ratios: Sequence[Ratio], metric: Metric, where: str, confi
     for operation, of_it in by_operation.items():
         time = metric.of_operation(operation)
         base = next((ratio.base for ratio in of_it.values() if ratio.base is not None), None)
-        changes = [percent_of_ratio(of_it[label], time) or UNKNOWN for label in labels]
+        each = [of_it.get(label) for label in labels]  # of several commits, not all completed the same
+        changes = [(percent_of_ratio(ratio, time) if ratio else "") or UNKNOWN for ratio in each]
         rows.append([operation, UNKNOWN if base is None else time.text(base), *changes])
-        marks.append(["", "", *(_mark(of_it[label]) for label in labels)])
+        marks.append(["", "", *map(_mark, each)])
     note = (
         f"Mean time with {ratios[0].against}; change of the time otherwise{in_these_runs(ratios)}, with its "
         f"{share(confidence)} interval. The intervals of all operations hold together."
