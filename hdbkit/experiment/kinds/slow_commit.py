@@ -19,10 +19,9 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from hdbkit.analysis.comparison.groups import common_metric
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sessions import runs_of
-from hdbkit.analysis.comparison.shared_operations import of_shared_operations
+from hdbkit.analysis.comparison.shared_operations import comparable_runs
 from hdbkit.analysis.comparison.sides import compared
 from hdbkit.config import Target
 from hdbkit.errors import InputError
@@ -203,12 +202,7 @@ def ratio_of(step: ReleasesPlan, folder: ExperimentFolder) -> Ratio:
     sides = dict(zip((BASE, NEW), finished_runs(step, folder), strict=True))
     if not all(sides.values()):
         raise InputError(f"{step.title} has no finished run of one of them; see: hdbkit experiments")
-    shared, _ = of_shared_operations({side: [run.read() for run in runs] for side, runs in sides.items()})
-    for manifest in (*shared[BASE], *shared[NEW]):
-        if not manifest.compared_value:
-            reason = f"has no value of {manifest.metric.name}, so it cannot be compared"
-            raise InputError(f"run {manifest.run_id} {reason}")
-    metric = common_metric({side: list(zip(sides[side], shared[side], strict=True)) for side in sides})
+    shared, metric, _ = comparable_runs({side: [(run, run.read()) for run in runs] for side, runs in sides.items()})
     return compared(runs_of(shared), metric, step.smallest_effect, step.confidence).ratio
 
 
