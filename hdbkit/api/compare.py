@@ -228,7 +228,7 @@ class Comparison(ExperimentResult):
 
     @cached_property
     def quantile_ratios(self) -> list[Ratio]:
-        """Quantiles of the latency of each operation, in us; their intervals hold together.
+        """Quantiles of the latency of each operation, in ms; their intervals hold together.
 
         Latencies are service times; where operations have a scheduled start, both times are listed and named.
         """
@@ -277,7 +277,9 @@ class Comparison(ExperimentResult):
         figures |= {f"{ratio.figure} {ratio.quantile}_us": (ratio, latency) for ratio in self.quantile_ratios}
         rows = {name: _changed(ratio, metric) for name, (ratio, metric) in figures.items()}
         columns = [BASE, NEW, "change", "low", "high"]
-        return pd.DataFrame.from_dict(rows, orient="index", columns=columns).astype(float).rename_axis("figure")
+        table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).astype(float).rename_axis("figure")
+        table.loc[table.index.str.endswith("_us"), [BASE, NEW]] *= 1000
+        return table
 
     @property
     def differences(self) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from hdbkit.analysis.sweep.latencies import latency_metric
 from hdbkit.analysis.wording import CONFIDENCE, needed_text, percent, percent_of_ratio, percents
 from hdbkit.charts.style import axis_title
 from hdbkit.config.metric import Measure, Metric
-from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell, heading, milliseconds
+from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell, heading, three_digits
 from hdbkit.results.finding import Finding, Of, Ratio, Verdict
 from hdbkit.text import share, virtual_users
 
@@ -191,7 +191,7 @@ def _figures_of(finding: Finding, label: str, against: str, title: str) -> Table
           for ratio in of_metric if len(of_metric) == 1),
         *([heading(ratio.figure), cell(ratio.base), cell(ratio.value), *_change(ratio, metric.rate)]
           for ratio in ratios if ratio.of is Of.COUNT),
-        *([f"{ratio.figure} {ratio.quantile} (ms)", milliseconds(ratio.base), milliseconds(ratio.value),
+        *([f"{ratio.figure} {ratio.quantile} (ms)", three_digits(ratio.base), three_digits(ratio.value),
            *_change(ratio, _LATENCY)] for ratio in latencies),
     ]  # fmt: skip
     note = (

@@ -109,7 +109,11 @@ class Ratio(Figures):
     runs: int = Field(default=0, description="runs that count; of an effect pairs, of an interaction sets of four")
     base_runs: int | None = None
     base: float | None = Field(default=None, description="the figure of what it is compared with")
-    value: float | None = Field(default=None, description="the figure: geometric mean of its runs")
+    value: float | None = Field(
+        default=None,
+        description="the figure: geometric mean of its runs; the time of an operation in s, its quantiles in ms, "
+        "else in the unit of the metric",
+    )
     operations_per_s: float | None = Field(default=None, description="mean, of all types")
     ratio: float | None = None
     low: float | None = Field(default=None, description="simultaneous interval; null without replication")

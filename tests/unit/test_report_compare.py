@@ -67,6 +67,8 @@ def test_a_comparison_has_a_page_with_verdict_figures_charts_and_command(root: P
         change
     )
     assert f"{found.basis[1:]}." in text
+    p95 = next(ratio for ratio in found.quantile_ratios if (ratio.figure, ratio.quantile) == ("new_order", "p95"))
+    assert p95.base == pytest.approx(found.table.loc["new_order p95_us", "base"] / 1000), "ms, as in a sweep"
     assert f"{found.table.loc['metric_value', 'base']:,.0f}" in text
     assert found.table.loc["new_order p95_us", ["low", "high"]].isna().all(), "no session is repeated"
     for words in ("new_order p95 (ms)", "mean of 2 runs", "not comparable to published results"):
@@ -81,7 +83,7 @@ def test_the_table_of_both_sides_has_the_intervals_of_latencies() -> None:
     (best,) = judge(synthetic_runs([1], blocks=1), RATE)
     sides: dict[str, Any] = {"label": "new", "against": "base", "virtual_users": None, "verdict": Verdict.UNDECIDED}
     known = Ratio(
-        of=Of.QUANTILE, figure="read", quantile="p95", base=2000, value=1500, ratio=1 / 0.75, low=1 / 0.95,
+        of=Of.QUANTILE, figure="read", quantile="p95", base=2, value=1.5, ratio=1 / 0.75, low=1 / 0.95,
         high=1 / 0.6, **sides,
     )  # fmt: skip
     per_s = Ratio(of=Of.COUNT, figure="operations_per_s", base=10, value=None, **sides)
