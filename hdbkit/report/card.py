@@ -10,15 +10,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 from markupsafe import Markup
 
 from hdbkit.analysis.wording import TOO_FEW, says_nothing
 from hdbkit.caution import Caution, Kind
-from hdbkit.charts.chart import Chart
 from hdbkit.charts.intervals import Limits, times
-from hdbkit.config.metric import Metric
 from hdbkit.report import templates
 from hdbkit.report.tables import Table
 from hdbkit.results.manifest import CheckLine, Manifest
@@ -28,29 +25,6 @@ _WIDE, _EDGE = 360.0, 26.0
 """The width of the picture of an interval and its margins, in pixels."""
 MARKS = {"faster": "good", "slower": "bad", "equivalent": "good", "undecided": "unsure"}
 """How a verdict is marked; a slower side is no failure, but stands out."""
-
-
-class Found(Protocol):
-    """What the results of all experiments have (``hdbkit.api.ExperimentResult``)."""
-
-    @property
-    def answer(self) -> str:
-        """The result in sentences."""
-
-    @property
-    def warnings(self) -> list[str]:
-        """The reasons to doubt it, each without its full stop."""
-
-    @property
-    def notice(self) -> str:
-        """The notice of the workload."""
-
-    @property
-    def metric(self) -> Metric:
-        """The metric of its runs."""
-
-    def charts(self) -> dict[str, Chart]:
-        """Its charts by their keys."""
 
 
 @dataclass(frozen=True)
@@ -167,11 +141,6 @@ class Card:
         """The card with its style, notes and tables, as a notebook shows and keeps it."""
         made = templates().get_template("notebook_card.html")
         return made.render(card=self, notice=notice, tables=tables, lines=lines)
-
-
-def answer_card(answer: str, notice: str, warnings: Sequence[str]) -> str:
-    """An answer with its warnings as a notebook shows it."""
-    return Card("", answer, "measured", "", warnings=warnings).in_notebook(notice)
 
 
 def measured_by(manifests: Sequence[Manifest], users: Sequence[int] = ()) -> list[str]:
