@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from hdbkit.analysis.sweep.answers import in_these_runs
@@ -18,12 +19,15 @@ _PER_S = 4
 _LATENCY = Metric(name="latency", title="latency", unit="ms", measure=Measure.QUANTILE)
 
 
-def ratio_tables(finding: Finding, *, in_rows: bool = False) -> list[Table]:
+def ratio_tables(finding: Finding, *, in_rows: bool = False, ranked: bool = False) -> list[Table]:
     """What is compared: cells, winners, operations, and the figures of two sides.
 
-    ``in_rows``: each count of users is a row of its own too, as a narrow screen needs it.
+    ``in_rows``: each count of users is a row of its own too, as a narrow screen needs it. ``ranked``: cells are
+    listed from the best to the worst, where each has a row.
     """
     cells, metric = finding.of(Of.METRIC), finding.metric
+    if ranked:
+        cells.sort(key=lambda ratio: math.inf if ratio.value is None else -float(metric.score(ratio.value)))
     several = len({ratio.virtual_users for ratio in cells}) > 1
     in_a_grid = not in_rows and several and any(ratio.verdict is Verdict.BASELINE for ratio in cells)
     figures = figures_table(finding)

@@ -321,6 +321,12 @@ def test_cards_hold_sentence_and_table_and_nothing_that_runs(root: Path, sweep: 
         assert not re.search(r"<script|http", card)
         assert len(card) < 20_000
     assert "<b>2GB</b>" not in sweep._repr_html_(), "a value of a setting is no HTML"
+    means = [ratio.value for ratio in sweep.cell_ratios]
+    (table,) = [one for one in ratio_tables(sweep.finding, ranked=True) if one.title == "Against the baseline"]
+    assert [row[3] for row in table.rows] == [f"{mean:,.0f}" for mean in sorted(means, reverse=True)]
+    assert means != sorted(means, reverse=True), "the plan has another order"
+    head, first = (html.escape(table.rows[at][0]) for at in (-1, 0))
+    assert sweep._repr_html_().index(f">{first}<") < sweep._repr_html_().index(f">{head}<")
 
 
 def test_a_comparison_of_different_client_code_carries_a_warning() -> None:
