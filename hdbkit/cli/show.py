@@ -105,12 +105,13 @@ def _laid_out(found: list[_Column], title: str | None, omit: Sequence[str] = ())
         if sum(one.narrowest + _GAP for one in found) > console.width:
             found = [one for one in found if one.name != name]
             omitted.append(name)
-    made = Table(title=title, title_justify="left", header_style="bold", title_style="bold", box=box.SIMPLE_HEAD)
+    named = escape(title) if title else None  # a label of a run may be in it, and in a head
+    made = Table(title=named, title_justify="left", header_style="bold", title_style="bold", box=box.SIMPLE_HEAD)
     made.pad_edge, made.padding = False, (0, 1, 0, 0)
     if omitted:
-        made.caption, made.caption_justify = f"not shown here: {', '.join(omitted)}; see --json", "left"
+        made.caption, made.caption_justify = f"not shown here: {escape(', '.join(omitted))}; see --json", "left"
     for one in found:
-        made.add_column(one.head, justify="left" if one.is_text else "right", overflow="fold")
+        made.add_column(escape(one.head), justify="left" if one.is_text else "right", overflow="fold")
     for row in zip(*(one.texts for one in found), strict=True):
         made.add_row(*map(escape, row))
     if made.__rich_measure__(console, console.options).maximum > console.width:
@@ -331,9 +332,9 @@ def plan_pairs(pairs: Sequence[PlanPair], names: Sequence[str]) -> None:
     for one in pairs:
         if one.alike:
             continue
-        made = Table(title=one.operation, title_justify="left", title_style="bold", box=None)
+        made = Table(title=escape(one.operation), title_justify="left", title_style="bold", box=None)
         for head in (names[0], "", names[1]):
-            made.add_column(head, overflow="fold")
+            made.add_column(escape(head), overflow="fold")
         for (left, right), differs in zip(one.lines, one.differs, strict=True):
             made.add_row(escape(left), ">" if differs else "", escape(right))
         console.print(made)
