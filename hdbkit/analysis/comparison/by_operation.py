@@ -1,7 +1,7 @@
 """Two groups of runs against each other, figure by figure: times of operations, and quantiles of latencies.
 
 What is replicated is the same as for the metric (``sides``). The noise of all figures is judged together
-(``block_model.judged_variances``), so that few blocks suffice. The intervals of all figures hold together: the error
+(``variances.judged_variances``), so that few blocks suffice. The intervals of all figures hold together: the error
 rate is divided by their number (Bonferroni).
 """
 

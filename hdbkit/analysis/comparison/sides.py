@@ -111,7 +111,7 @@ def compared(
     """Compare the side ``NEW`` with the side ``BASE``.
 
     Args:
-        runs: a row per run in the order of time, as ``replication.runs_of`` returns them: ``side``, ``session``,
+        runs: a row per run in the order of time, as ``sessions.runs_of`` returns them: ``side``, ``session``,
             ``virtual_users``, ``metric_value`` (above 0).
         metric: what ``metric_value`` is.
         smallest_effect: the smallest relevant relative difference.
