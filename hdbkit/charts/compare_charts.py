@@ -46,10 +46,12 @@ def compare_charts(groups: Groups, finding: Finding | None = None) -> list[Chart
     if finding is not None and finding.best is not None:
         smallest = finding.smallest_effect or 0.0
         figures = [ratio for ratio in (finding.best, *finding.of(Of.QUANTILE)) if ratio.is_known]
-        charts += [forest(figures, smallest, list(groups))] if len(figures) > 1 else []
+        level = finding.confidence
+        charts += [forest(figures, smallest, list(groups), level)] if len(figures) > 1 else []
         if metric.by_operation and (each := finding.of(Of.OPERATION)):
             of_new = [ratio.model_copy(update={"label": finding.best.label}) for ratio in each]
-            charts.append(ratio_chart(of_new, [finding.best], next(iter(groups)), first.noun, first.metric, smallest))
+            about = (next(iter(groups)), first.noun, first.metric, smallest, level)
+            charts.append(ratio_chart(of_new, [finding.best], *about))
     sized, scale = values_by_size(groups)
     if len(sized):
         charts.append(metric_over_size(sized, metric, scale))

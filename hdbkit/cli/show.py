@@ -28,7 +28,7 @@ from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.experiment.kinds.sweep.slicing import on_server_note, unsuitable
 from hdbkit.report.ratio_tables import detail_tables, effect_table, ratio_tables
 from hdbkit.report.tables import Table as PageTable
-from hdbkit.results.finding import Of
+from hdbkit.results.finding import Finding, Of
 from hdbkit.text import many, number, plural, share, without_controls
 from hdbkit.workloads import workload
 
@@ -105,12 +105,13 @@ def _laid_out(found: list[_Column], title: str | None, omit: Sequence[str] = ())
         if sum(one.narrowest + _GAP for one in found) > console.width:
             found = [one for one in found if one.name != name]
             omitted.append(name)
-    made = Table(title=title, title_justify="left", header_style="bold", title_style="bold", box=box.SIMPLE_HEAD)
+    named = escape(title) if title else None  # a label of a run may be in it, and in a head
+    made = Table(title=named, title_justify="left", header_style="bold", title_style="bold", box=box.SIMPLE_HEAD)
     made.pad_edge, made.padding = False, (0, 1, 0, 0)
     if omitted:
-        made.caption, made.caption_justify = f"not shown here: {', '.join(omitted)}; see --json", "left"
+        made.caption, made.caption_justify = f"not shown here: {escape(', '.join(omitted))}; see --json", "left"
     for one in found:
-        made.add_column(one.head, justify="left" if one.is_text else "right", overflow="fold")
+        made.add_column(escape(one.head), justify="left" if one.is_text else "right", overflow="fold")
     for row in zip(*(one.texts for one in found), strict=True):
         made.add_row(*map(escape, row))
     if made.__rich_measure__(console, console.options).maximum > console.width:
@@ -331,9 +332,9 @@ def different_plans(pairs: Sequence[PlanPair], names: Sequence[str]) -> None:
     for one in pairs:
         if one.alike:
             continue
-        made = Table(title=one.operation, title_justify="left", title_style="bold", box=None)
+        made = Table(title=escape(one.operation), title_justify="left", title_style="bold", box=None)
         for head in (names[0], "", names[1]):
-            made.add_column(head, overflow="fold")
+            made.add_column(escape(head), overflow="fold")
         for (left, right), differs in zip(one.lines, one.differs, strict=True):
             made.add_row(escape(left), ">" if differs else "", escape(right))
         console.print(made)
@@ -423,12 +424,11 @@ def finding(result: ExperimentResult, gate: Gate | None = None, *, everything: b
     listed, note = result.listing(everything=everything)
     if len(listed):
         console.print(table(listed, title=note or None))
-    if found.scaling:
-        laws = pd.DataFrame([law.model_dump(exclude={"lack_of_fit", "sentence"}) for law in found.scaling])
-        console.print(table(laws, title="Universal Scalability Law"))
-        for law in found.scaling:
-            console.print(f"{law.label}: {law.sentence}", markup=False)
-    console.print(f"{about(metric)}; intervals of {share(found.confidence)}, simultaneous", markup=False)
+    _scaling(found)
+    if found.ratios:
+        known = any(ratio.is_known for ratio in found.ratios)
+        level = f"; intervals of {share(found.confidence)}, simultaneous" if known else ""
+        console.print(f"{about(metric)}{level}", markup=False)
     console.print(found.answer, markup=False, style="bold")
     if gate:
         console.print(gate.sentence, markup=False, style="bold")
@@ -436,6 +436,15 @@ def finding(result: ExperimentResult, gate: Gate | None = None, *, everything: b
         console.print(line, markup=False) if line else None
     for name, runs in found.checks_failed.items():
         console.print(f"check failed in {many(runs, 'run')}: {name}", markup=False)
+
+
+def _scaling(found: Finding) -> None:
+    """The Universal Scalability Law of each cell that has one."""
+    if found.scaling:
+        laws = pd.DataFrame([law.model_dump(exclude={"lack_of_fit", "sentence"}) for law in found.scaling])
+        console.print(table(laws, title="Universal Scalability Law"))
+        for law in found.scaling:
+            console.print(f"{law.label}: {law.sentence}", markup=False)
 
 
 def left_running(name: str, code: Exit, cancelled: str = "") -> Exit:

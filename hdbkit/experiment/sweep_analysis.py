@@ -66,7 +66,7 @@ class SweepAnalysis:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """One row per planned run: place, settings and outcome; see ``results.experiment_folder.runs_frame``.
+        """One row per planned run: place, settings and outcome; see ``results.experiment_runs.runs_frame``.
 
         Where configurations alternate within runs, one row per run and configuration.
         """

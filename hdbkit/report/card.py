@@ -19,7 +19,7 @@ from hdbkit.charts.intervals import Limits, times
 from hdbkit.report import templates
 from hdbkit.report.tables import Table
 from hdbkit.results.manifest import CheckLine, Manifest
-from hdbkit.text import many
+from hdbkit.text import many, share
 
 _WIDE, _EDGE = 360.0, 26.0
 """The width of the picture of an interval and its margins, in pixels."""
@@ -35,6 +35,7 @@ class Bar:
     low: float
     high: float
     smallest_effect: float
+    confidence: float = 0.95
 
     @property
     def words(self) -> str:
@@ -43,7 +44,7 @@ class Bar:
             return "no interval"
         if says_nothing(self.low, self.high):
             return TOO_FEW
-        return f"95 % interval {times(self.low)} to {times(self.high)}"
+        return f"{share(self.confidence)} interval {times(self.low)} to {times(self.high)}"
 
     @cached_property
     def _limits(self) -> Limits:
@@ -140,11 +141,6 @@ class Card:
         """The card with its style, notes and tables, as a notebook shows and keeps it."""
         made = templates().get_template("notebook_card.html")
         return made.render(card=self, notice=notice, tables=tables, lines=lines)
-
-
-def answer_card(answer: str, notice: str, warnings: Sequence[str]) -> str:
-    """An answer with its warnings as a notebook shows it."""
-    return Card("", answer, "measured", "", warnings=warnings).in_notebook(notice)
 
 
 def measured_by(manifests: Sequence[Manifest], users: Sequence[int] = ()) -> list[str]:

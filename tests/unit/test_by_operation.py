@@ -113,6 +113,16 @@ def test_the_verdicts_on_all_operations_hold_together(kind: str) -> None:
     assert false <= 2  # without a correction 4 of 6
 
 
+def test_an_operation_that_one_of_several_comparisons_lacks_is_unknown_there() -> None:
+    runs = in_turn()
+    found = by_operation(runs, manifests(runs, {}))
+    other = [ratio.model_copy(update={"label": "v3"}) for ratio in found if ratio.figure != "q05"]
+    (table,) = operation_tables([*found, *other], TIME)
+    row = next(row for row in table.rows if row[0] == "q05")
+    assert table.head[-1] == "v3"
+    assert (row[2][0] in "+-", row[3]) == (True, "\N{EN DASH}")
+
+
 def test_an_operation_that_one_side_never_completed_is_undecided() -> None:
     runs = in_turn(4)
     known = manifests(runs, {})

@@ -6,6 +6,7 @@ from math import sqrt
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from hdbkit.config import Load, TprocCSpec
 from hdbkit.errors import InputError
@@ -99,6 +100,15 @@ def test_a_search_takes_more_blocks_of_a_step_but_not_fewer(tmp_path: Path) -> N
     assert planned(tmp_path).extended(20).max_blocks == 20
     with pytest.raises(InputError, match="already has up to 9 blocks; give that many or more, not 8"):
         planned(tmp_path).extended(8)
+
+
+def test_a_plan_from_elsewhere_has_a_commit_and_a_side_of_each_step(tmp_path: Path) -> None:
+    """What reads it, such as the list of experiments, takes the first and the last of them."""
+    plan = planned(tmp_path)
+    assert SlowCommitPlan.model_validate_json(plan.model_dump_json()) == plan
+    for name in ("commits", "sides", "configurations", "steps"):
+        with pytest.raises(ValidationError, match="of each step a commit, a side and a configuration"):
+            SlowCommitPlan.model_validate_json(plan.model_copy(update={name: ()}).model_dump_json())
 
 
 def planned(root: Path) -> SlowCommitPlan:

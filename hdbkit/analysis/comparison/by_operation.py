@@ -1,7 +1,7 @@
 """Two groups of runs against each other, figure by figure: times of operations, and quantiles of latencies.
 
 What is replicated is the same as for the metric (``sides``). The noise of all figures is judged together
-(``block_model.judged_variances``), so that few blocks suffice. The intervals of all figures hold together: the error
+(``variances.judged_variances``), so that few blocks suffice. The intervals of all figures hold together: the error
 rate is divided by their number (Bonferroni).
 """
 
@@ -61,7 +61,7 @@ def compared_by_operation(
 def compared_quantiles(
     runs: pd.DataFrame, latencies_us: pd.DataFrame, overall: Compared, confidence: float = 0.95
 ) -> list[Ratio]:
-    """The comparison of quantiles of latencies in us, whose sampling error within a run is part of the noise of runs.
+    """The comparison of quantiles of latencies, in ms; their sampling error in a run is part of the noise of runs.
 
     Args:
         runs: a row per run, as ``sessions.runs_of`` returns them.
@@ -75,7 +75,12 @@ def compared_quantiles(
         operation, _, quantile = column.removesuffix("_us").rpartition(" ")
         latency = Metric(name="latency", title=column, unit="us", measure=Measure.QUANTILE)
         figures.append(SideFigure(Of.QUANTILE, operation, latency, known[column], quantile))
-    return _compared_each(runs, figures, overall, confidence)
+    ratios = _compared_each(runs, figures, overall, confidence)
+    return [ratio.model_copy(update={"base": _ms(ratio.base), "value": _ms(ratio.value)}) for ratio in ratios]
+
+
+def _ms(latency_us: float | None) -> float | None:
+    return None if latency_us is None else latency_us / 1000
 
 
 def _compared_each(

@@ -61,6 +61,11 @@ class Compared:
     """Of its intervals."""
 
     @property
+    def each(self) -> tuple[Ratio, ...]:
+        """The ratio at each count of virtual users, or the one that there is."""
+        return self.by_users or (self.ratio,)
+
+    @property
     def basis(self) -> str:
         """What the interval is made of and the noise, without a full stop; empty if neither is known."""
         found = [] if self.design.unit is Unit.NONE else [self.design.words]
@@ -106,7 +111,7 @@ def compared(
     """Compare the side ``NEW`` with the side ``BASE``.
 
     Args:
-        runs: a row per run in the order of time, as ``replication.runs_of`` returns them: ``side``, ``session``,
+        runs: a row per run in the order of time, as ``sessions.runs_of`` returns them: ``side``, ``session``,
             ``virtual_users``, ``metric_value`` (above 0).
         metric: what ``metric_value`` is.
         smallest_effect: the smallest relevant relative difference.

@@ -32,7 +32,7 @@ def latency_verdicts(
     """The verdict on each percentile, in ms, that every finished run supports (``quantiles.BEYOND``).
 
     Args:
-        runs: one row per run, or per run and configuration, as ``results.experiment_folder.runs_frame`` gives it.
+        runs: one row per run, or per run and configuration, as ``results.experiment_runs.runs_frame`` gives it.
         manifests: those of the finished runs.
         smallest_effect, level: as for ``verdicts.judge``.
     """

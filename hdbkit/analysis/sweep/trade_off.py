@@ -21,7 +21,7 @@ def throughput_and_latency(
     metric is no rate, or no run has a latency.
 
     Args:
-        runs: one row per run and configuration, as ``results.experiment_folder.runs_frame`` gives it.
+        runs: one row per run and configuration, as ``results.experiment_runs.runs_frame`` gives it.
         labels: the labels of the configurations.
         manifests: those of the finished runs.
         metric: theirs.
