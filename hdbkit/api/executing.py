@@ -119,6 +119,11 @@ def resumed_targets(
             f"{folder.path} is a copy of an experiment whose settings were restored since, so it is not continued; "
             "start a new one"
         )
+    if read_plan(folder).builds_programs:
+        raise InputError(
+            f"this account did not write the files of {folder.experiment_id}, and the plan builds programs from a "
+            "checkout and with options that are named in it, so it is not continued; start a new one"
+        )
     if not targets or not accept:
         raise InputError(
             f"this account did not write the files of {folder.experiment_id}, so commands, addresses and settings in "

@@ -140,7 +140,6 @@ class MaxRate(ExperimentResult):
 
     @cached_property
     def finding(self) -> Finding:
-        rate, low, high = (cell(end) for end in (self.rate, self.low, self.high))
         return Finding(
             experiment_id=self.experiment_id,
             kind=self.plan.kind,
@@ -150,9 +149,9 @@ class MaxRate(ExperimentResult):
             ratios=(),
             headline=Headline(
                 verdict="found",
-                value=f"{rate}/s",
+                value=f"{cell(self.rate)}/s",
                 of=f"{self.counted} per second with {self.limit}",
-                interval=f"95 % interval {low} to {high} per second",
+                interval=f"95 % interval: {self._interval} per second",
             ),
             answer=self._words,
             warnings=tuple(start_warnings([manifest for _, manifest in self.within])),
@@ -164,17 +163,20 @@ class MaxRate(ExperimentResult):
     @property
     def _words(self) -> str:
         """The result in one sentence, and whether it is about the minutes of the search alone."""
-        ends = [None if end is None else number(end) for end in (self.low, self.high)]
-        if None in ends:
-            interval = f"above {ends[0]}" if ends[0] else f"below {ends[1]}" if ends[1] else "unknown"
-        else:
-            interval = f"{ends[0]} to {ends[1]}"
         blocks = many(max(one.block for one in self.made), "block")
         return (
             f"The highest rate at which the {self.limit.quantile} of the response time of {self._newest.headline} "
             f"stays within {exact_number(self.limit.max_ms)} ms is {number(self.rate)} {self.counted} per second "
-            f"(95 % confidence interval: {interval}; {blocks}).{_THESE_MINUTES if self.found.changed else ''}"
+            f"(95 % confidence interval: {self._interval}; {blocks}).{_THESE_MINUTES if self.found.changed else ''}"
         )
+
+    @property
+    def _interval(self) -> str:
+        """The ends of the interval, as far as they are known."""
+        low, high = (None if end is None else number(end) for end in (self.low, self.high))
+        if low and high:
+            return f"{low} to {high}"
+        return f"above {low}" if low else f"below {high}" if high else "unknown"
 
     @property
     def counted(self) -> str:
