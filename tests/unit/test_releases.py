@@ -110,7 +110,7 @@ def test_a_plan_from_elsewhere_has_a_commit_and_a_side_of_each_step(tmp_path: Pa
     plan = planned(tmp_path)
     assert SlowCommitPlan.model_validate_json(plan.model_dump_json()) == plan
     for name in ("commits", "sides", "configurations", "steps"):
-        with pytest.raises(ValidationError, match="of each step a commit, a side|sides that it does not have"):
+        with pytest.raises(ValidationError, match=r"of each step a commit, a side|sides that it does not have"):
             SlowCommitPlan.model_validate_json(plan.model_copy(update={name: ()}).model_dump_json())
 
 
