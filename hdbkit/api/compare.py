@@ -87,7 +87,7 @@ class SidesMore(More):
     plans: dict[str, bool] = Field(description="whether both sides have the same plan, by operation")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(ExperimentResult):
     """The comparison of ``new`` with ``base``; ``names`` are the names of both sides as requested."""
 

@@ -176,14 +176,17 @@ class ExperimentVerbs(FirstStepVerbs, ComparisonVerbs, ProfileVerbs, MaxRateVerb
 
     def experiments(self) -> pd.DataFrame:
         """List all experiments, newest first; one row each: experiment_id, kind, status, runs, ended, failed, target,
-        note."""
-        rows = []
+        note. One that cannot be read is ``damaged``, and its note says why."""
+        rows: list[list[Any]] = []
         for folder in experiment_folders(self.results):
-            with suppress(DamagedResult):
+            try:
                 plan, now = read_plan(folder), experiment_progress(folder)
-                at = ", ".join(target.given for target in plan.targets)
-                rows.append([folder.experiment_id, plan.kind, now.status.value, now.total, now.ended_runs, now.failed,
-                             at, now.note])  # fmt: skip
+            except DamagedResult as damage:
+                rows.append([folder.experiment_id, "", "damaged", 0, 0, 0, "", str(damage)])
+                continue
+            at = ", ".join(target.given for target in plan.targets)
+            rows.append([folder.experiment_id, plan.kind, now.status.value, now.total, now.ended_runs, now.failed,
+                         at, now.note])  # fmt: skip
         return pd.DataFrame(rows, columns=_COLUMNS)
 
     def experiment_result(self, experiment_id: str = "last") -> ExperimentResult:

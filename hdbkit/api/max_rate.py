@@ -79,7 +79,7 @@ class RateMore(More):
     label: str = Field(description="that of its runs")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MaxRate(ExperimentResult):
     """The highest rate at which the limit holds, in ``rate_of`` per second of all users, with its 95 % interval."""
 

@@ -54,7 +54,7 @@ class Release:
         return digits if self.ref.startswith(digits) else f"{self.ref} ({digits})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Releases(ExperimentResult):
     """The comparisons of commits of a server with the first of them, ``base``.
 

@@ -417,7 +417,7 @@ def finding(result: ExperimentResult, gate: Gate | None = None, *, everything: b
     named = f"{found.experiment_id}: " if found.experiment_id else ""
     console.print(f"{named}{found.question}", markup=False)
     for one in (*ratio_tables(found, in_rows=True), *effect_table(found), *detail_tables(found)):
-        console.print(page_table(one))
+        console.print(page_table(one)) if one.rows else None
     if not found.of(Of.METRIC):
         cells = result.cells.rename(columns={"metric_value": metric.heading})
         console.print(table(cells, title=f"{about(metric)}; 95 % intervals of each by itself"))
@@ -435,7 +435,8 @@ def finding(result: ExperimentResult, gate: Gate | None = None, *, everything: b
     for line in (found.explanation, *(f"warning: {one}" for one in found.warnings), *found.notes, found.advice):
         console.print(line, markup=False) if line else None
     for name, runs in found.checks_failed.items():
-        console.print(f"check failed in {many(runs, 'run')}: {name}", markup=False)
+        if not any(name in warning for warning in found.warnings):
+            console.print(f"check failed in {many(runs, 'run')}: {name}", markup=False)
 
 
 def _scaling(found: Finding) -> None:

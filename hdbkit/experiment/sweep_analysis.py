@@ -186,10 +186,10 @@ class SweepAnalysis:
 
     @cached_property
     def answer(self) -> str:
-        """The strongest conclusion in one sentence, and in a second one the result of the winners' fresh blocks."""
-        first = answer(self.cell_ratios, self.metric, self.plan.spec.smallest_effect, self.effect_ratios)
-        second = winner_answer(self.winner_ratios, self.plan.spec.winner_blocks)
-        return f"{first} {second}" if second else first
+        """The strongest conclusion in one sentence: where the best have fresh blocks, that of these."""
+        of_fresh = winner_answer(self.winner_ratios, self.plan.spec.winner_blocks)
+        smallest = self.plan.spec.smallest_effect
+        return of_fresh or answer(self.cell_ratios, self.metric, smallest, self.effect_ratios)
 
     @cached_property
     def best(self) -> Ratio | None:

@@ -69,7 +69,7 @@ def test_names_of_runs_in_titles_and_heads_are_no_markup(shown: io.StringIO) -> 
     )
     show.console.print(show.page_table(page))
     pair = PlanPair(name, (("scan", "seek"),), (True,))
-    show.plan_pairs([pair], (name, "new"))
+    show.different_plans([pair], (name, "new"))
     assert shown.getvalue().count(name) == 4
 
 

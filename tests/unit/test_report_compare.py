@@ -79,6 +79,14 @@ def test_a_comparison_has_a_page_with_verdict_figures_charts_and_command(root: P
     assert len(page.encode()) < MAX_BYTES
 
 
+def test_sides_may_have_the_names_of_columns(root: Path) -> None:
+    """``second`` is one that users give to the second of two runs."""
+    found = api.compare(first="old-1", second="new-1")
+    chart = found.charts()["p95_over_time"]
+    assert chart.table["side"].unique().tolist() == ["first", "second"]
+    assert repr(found).startswith("<Comparison of stored runs: second against first ") and len(repr(found)) < 500
+
+
 def test_the_table_of_both_sides_has_the_intervals_of_latencies() -> None:
     (best,) = judge(synthetic_runs([1], blocks=1), RATE)
     sides: dict[str, Any] = {"label": "new", "against": "base", "virtual_users": None, "verdict": Verdict.UNDECIDED}

@@ -98,38 +98,37 @@ def _compared_each(
     }
     samples = _moderated({position: replication(of_figure) for position, of_figure in both.items()})
     level = 1 - (1 - confidence) / max(len(figures), 1)
-    ratios = []
+    ratios, sides = [], (overall.ratio.against, overall.ratio.label)
     for position, (figure, of_figure) in enumerate(zip(figures, measured, strict=True)):
         if position not in both:
-            ratios.append(_of_one_side(figure, of_figure))
+            ratios.append(_of_one_side(figure, of_figure, sides))
             continue
         means = both[position].groupby(["side", "virtual_users"])["score"].mean().groupby("side").mean()
         ((estimate, half),) = contrasts(samples[position], np.array([means[NEW] - means[BASE]]), level)
         question = Question(
-            figure.metric, (BASE, NEW), overall.advice, overall.smallest_effect, confidence, overall.design.words,
+            figure.metric, sides, overall.advice, overall.smallest_effect, confidence, overall.design.words,
             figure.of, figure.operation, figure.quantile,
         )  # fmt: skip
-        ratios.append(question.judged(NEW, estimate, half, means[[BASE, NEW]].tolist()))
-    sides = {"label": overall.ratio.label, "against": overall.ratio.against}
-    return [ratio.model_copy(update=sides) for ratio in ratios]
+        ratios.append(question.judged(f"{figure.name} of {sides[1]}", estimate, half, means[[BASE, NEW]].tolist()))
+    return ratios
 
 
-def _of_one_side(figure: SideFigure, measured: pd.DataFrame) -> Ratio:
+def _of_one_side(figure: SideFigure, measured: pd.DataFrame, sides: tuple[str, str]) -> Ratio:
     """A figure that only one of the sides has, or none."""
     values = measured["metric_value"].astype(float)
     means = {str(side): statistics.geometric_mean(of_side) for side, of_side in values.groupby(measured["side"])}
-    lacking = " or ".join(side for side in (BASE, NEW) if side not in means)
+    lacking = " or ".join(name for side, name in zip((BASE, NEW), sides, strict=True) if side not in means)
     return Ratio(
         of=figure.of,
         figure=figure.operation,
         quantile=figure.quantile,
-        label=NEW,
-        against=BASE,
+        label=sides[1],
+        against=sides[0],
         virtual_users=None,
         base=means.get(BASE),
         value=means.get(NEW),
         verdict=Verdict.UNDECIDED,
-        sentence=f"undecided: no run of {lacking} completed {figure.name}",
+        sentence=f"{figure.name}: undecided: no run of {lacking} completed {figure.operation}",
     )
 
 
