@@ -51,14 +51,14 @@ if TYPE_CHECKING:
     _Step = Callable[[], pd.DataFrame]
 
 
-State = Literal["passed", "failed", "error"]
+StepState = Literal["passed", "failed", "error"]
 
 
 class Step(BaseModel):
     """One examination: ``passed``, ``failed``, or ``error`` if it could not be made; ``rows`` are what it found."""
 
     name: str
-    state: State
+    state: StepState
     took_s: float
     error: str
     rows: list[dict[str, Any]]
@@ -70,7 +70,7 @@ class Step(BaseModel):
         return self
 
 
-def _state(error: str, rows: list[dict[str, Any]]) -> State:
+def _state(error: str, rows: list[dict[str, Any]]) -> StepState:
     """What an error or rows state; a row that is neither passed nor undecided, or no row at all, is a failure."""
     if error:
         return "error"

@@ -21,12 +21,12 @@ from hdbkit.analysis.comparison.by_operation import compared_by_operation, compa
 from hdbkit.analysis.comparison.explaining import Level, explain
 from hdbkit.analysis.comparison.explanation import Explanation
 from hdbkit.analysis.comparison.gate import Gate, gate
-from hdbkit.analysis.comparison.groups import common_metric, metric_values
+from hdbkit.analysis.comparison.groups import metric_values
 from hdbkit.analysis.comparison.history import HOST_FACTS
 from hdbkit.analysis.comparison.plans import PlanPair, plan_pairs, plans_note
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sessions import runs_of
-from hdbkit.analysis.comparison.shared_operations import of_shared_operations
+from hdbkit.analysis.comparison.shared_operations import comparable_runs, of_shared_operations
 from hdbkit.analysis.comparison.sides import (
     DEFAULT_BLOCKS,
     SETTING,
@@ -88,7 +88,7 @@ class SidesMore(More):
     plans: dict[str, bool] = Field(description="whether both sides have the same plan, by operation")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(ExperimentResult):
     """The comparison of ``new`` with ``base``; ``names`` are the names of both sides as requested."""
 
@@ -128,7 +128,7 @@ class Comparison(ExperimentResult):
             metric=self.metric,
             cells=measured_cells(self.cells),
             ratios=(
-                *(self.compared.by_users or (self.ratio,)), *self.operation_ratios, self._operations_per_s,
+                *self.compared.each, *self.operation_ratios, self._operations_per_s,
                 *self.quantile_ratios,
             ),
             best=self.ratio,
@@ -231,7 +231,7 @@ class Comparison(ExperimentResult):
 
     @cached_property
     def quantile_ratios(self) -> list[Ratio]:
-        """Quantiles of the latency of each operation, in us; their intervals hold together.
+        """Quantiles of the latency of each operation, in ms; their intervals hold together.
 
         Latencies are service times; where operations have a scheduled start, both times are listed and named.
         """
@@ -248,8 +248,7 @@ class Comparison(ExperimentResult):
             for figures in [result.summary.model_dump()]
         }
         manifests = {
-            side: [_with_value(result).manifest for result in runs]
-            for side, runs in ((BASE, self.base), (NEW, self.new))
+            side: [result.manifest for result in runs] for side, runs in ((BASE, self.base), (NEW, self.new))
         }
         latencies_us = pd.DataFrame.from_dict(rows, orient="index", columns=list(keys))
         return compared_quantiles(runs_of(manifests), latencies_us, self.compared, self.compared.confidence)
@@ -281,7 +280,9 @@ class Comparison(ExperimentResult):
         figures |= {f"{ratio.figure} {ratio.quantile}_us": (ratio, latency) for ratio in self.quantile_ratios}
         rows = {name: _changed(ratio, metric) for name, (ratio, metric) in figures.items()}
         columns = [BASE, NEW, "change", "low", "high"]
-        return pd.DataFrame.from_dict(rows, orient="index", columns=columns).astype(float).rename_axis("figure")
+        table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).astype(float).rename_axis("figure")
+        table.loc[table.index.str.endswith("_us"), [BASE, NEW]] *= 1000
+        return table
 
     @property
     def differences(self) -> pd.DataFrame:
@@ -335,8 +336,7 @@ class Comparison(ExperimentResult):
         """
         if self.left_out:
             raise InputError(f"a gate needs runs that completed the same operations. {self.left_out}")
-        ratios = self.compared.by_users or (self.ratio,)
-        return gate(ratios, self.metric, below, self.compared.advice, self.compared.confidence)
+        return gate(self.compared.each, self.metric, below, self.compared.advice, self.compared.confidence)
 
 
 class ComparisonVerbs(RunVerbs):
@@ -482,8 +482,9 @@ class ComparisonVerbs(RunVerbs):
         Example:
             >>> hdbkit.overlay({"on": "durable", "off": ["1120-2104", "1120-2107"]})["users"]  # doctest: +SKIP
         """
-        shared, _ = _of_shared_operations({name: _results(side, self) for name, side in groups.items()})
-        finished = _finished(shared)
+        results = {name: _results(side, self) for name, side in groups.items()}
+        shared, _ = of_shared_operations({name: [one.manifest for one in side] for name, side in results.items()})
+        finished = _finished(_with_manifests(results, shared))
         return {chart.key: chart for chart in compare_charts(finished)}
 
 
@@ -506,10 +507,8 @@ def of_sides(
         InputError: as :func:`compare`.
     """
     timed = [one.manifest for results in sides.values() for one in results]
-    shared, left_out = _of_shared_operations(sides)
-    metric = common_metric(_finished(shared))
-    manifests = {side: [_with_value(one).manifest for one in results] for side, results in shared.items()}
-    runs = runs_of(manifests)
+    manifests, metric, left_out = comparable_runs(_finished(sides))
+    shared, runs = _with_manifests(sides, manifests), runs_of(manifests)
     found = compared(runs, metric, smallest_effect, confidence, again, plain_names(names))
     each = compared_by_operation(runs, timed, metric, found, confidence)
     return Comparison(shared[BASE], shared[NEW], found, names, workspace, each, left_out, experiment_id, kind)
@@ -519,14 +518,13 @@ def _finished(sides: Mapping[str, list[Result]]) -> dict[str, list[tuple[RunFold
     return {name: [(one.folder, one.manifest) for one in side] for name, side in sides.items()}
 
 
-def _of_shared_operations(sides: Mapping[str, list[Result]]) -> tuple[dict[str, list[Result]], str]:
-    """The runs, with the metric over the operations that all completed, and what is left out."""
-    manifests, left_out = of_shared_operations({name: [one.manifest for one in side] for name, side in sides.items()})
-    found = {
+def _with_manifests(
+    sides: Mapping[str, list[Result]], manifests: Mapping[str, list[Manifest]]
+) -> dict[str, list[Result]]:
+    return {
         name: [one.with_manifest(manifest) for one, manifest in zip(side, manifests[name], strict=True)]
         for name, side in sides.items()
     }
-    return found, left_out
 
 
 def _words(side: Side | Target) -> str:
@@ -595,13 +593,6 @@ def _named(word: str, workspace: BareWorkspace) -> list[Result]:
     root = workspace.results
     labelled = runs_of_profile(root, word) or runs_under(root, word)
     return [Result(find_run(root, run_id), workspace) for run_id in labelled or [word]]
-
-
-def _with_value(one: Result) -> Result:
-    if not one.manifest.compared_value:
-        reason = (one.manifest.result and one.manifest.result.metric_unknown) or one.manifest.status.value
-        raise InputError(f"run {one.run_id} has no value of {one.metric.name} ({reason}), so it cannot be compared")
-    return one
 
 
 def _geometric_mean(values: Sequence[float | None]) -> float:

@@ -28,8 +28,8 @@ from hdbkit.text import many
 from hdbkit.workspace import BareWorkspace
 
 Verbs = TypeVar("Verbs", bound=BareWorkspace)
-Arguments = ParamSpec("Arguments")
-Found = TypeVar("Found")
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 Planned = TypeVar("Planned", bound=ExperimentPlan)
 Given = Target | str
 """A target as users give it."""
@@ -51,17 +51,19 @@ _READERS: dict[type[ExperimentPlan], Callable[[Any, ExperimentFolder], Any]] = {
 
 
 def executing(
-    plan: Callable[Concatenate[Verbs, Arguments], Planned], of: type[Planned]
-) -> Callable[[Callable[[Verbs, ExperimentFolder], Found]], Callable[Concatenate[Verbs, Arguments], Found]]:
+    plan: Callable[Concatenate[Verbs, _Arguments], Planned], of: type[Planned]
+) -> Callable[[Callable[[Verbs, ExperimentFolder], _Result]], Callable[Concatenate[Verbs, _Arguments], _Result]]:
     """Make a verb of a method that reads the result so far: with the arguments of ``plan`` it plans, executes, reads.
 
     ``of`` is the class of its plans; :func:`result_so_far` then reads their results with this method.
     ``run_experiment`` executes the same plan and reports its steps; ``start_experiment`` does it in another process.
     """
 
-    def verb_of(read: Callable[[Verbs, ExperimentFolder], Found]) -> Callable[Concatenate[Verbs, Arguments], Found]:
+    def verb_of(
+        read: Callable[[Verbs, ExperimentFolder], _Result],
+    ) -> Callable[Concatenate[Verbs, _Arguments], _Result]:
         @wraps(read)
-        def verb(workspace: Verbs, /, *given: Arguments.args, **named: Arguments.kwargs) -> Found:
+        def verb(workspace: Verbs, /, *given: _Arguments.args, **named: _Arguments.kwargs) -> _Result:
             return read(workspace, executed(workspace, plan(workspace, *given, **named), ignore_event, None))
 
         found = signature(read).return_annotation
@@ -72,7 +74,7 @@ def executing(
     return verb_of
 
 
-def reading(of: type[ExperimentPlan]) -> Callable[[Callable[[Any, ExperimentFolder], Found]], None]:
+def reading(of: type[ExperimentPlan]) -> Callable[[Callable[[Any, ExperimentFolder], _Result]], None]:
     """Read the results of these plans with a function of the workspace and the folder."""
     return lambda read: _READERS.update({of: read})
 
@@ -116,6 +118,11 @@ def resumed_targets(
         raise InputError(
             f"{folder.path} is a copy of an experiment whose settings were restored since, so it is not continued; "
             "start a new one"
+        )
+    if read_plan(folder).builds_programs:
+        raise InputError(
+            f"this account did not write the files of {folder.experiment_id}, and the plan builds programs from a "
+            "checkout and with options that are named in it, so it is not continued; start a new one"
         )
     if not targets or not accept:
         raise InputError(

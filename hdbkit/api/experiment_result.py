@@ -121,6 +121,9 @@ class ExperimentResult(ABC):
         """What a notebook shows below its notes."""
         return ()
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.finding.experiment_id or 'of stored runs'}: {self.answer}>"
+
     def _repr_html_(self) -> str:
         return experiment_card(self, *self._more_lines)
 

@@ -176,14 +176,17 @@ class ExperimentVerbs(FirstStepVerbs, ComparisonVerbs, ProfileVerbs, MaxRateVerb
 
     def experiments(self) -> pd.DataFrame:
         """List all experiments, newest first; one row each: experiment_id, kind, status, runs, ended, failed, target,
-        note."""
-        rows = []
+        note. One that cannot be read is ``damaged``, and its note says why."""
+        rows: list[list[Any]] = []
         for folder in experiment_folders(self.results):
-            with suppress(DamagedResult):
+            try:
                 plan, now = read_plan(folder), experiment_progress(folder)
-                at = ", ".join(target.given for target in plan.targets)
-                rows.append([folder.experiment_id, plan.kind, now.status.value, now.total, now.ended_runs, now.failed,
-                             at, now.note])  # fmt: skip
+            except DamagedResult as damage:
+                rows.append([folder.experiment_id, "", "damaged", 0, 0, 0, "", str(damage)])
+                continue
+            at = ", ".join(target.given for target in plan.targets)
+            rows.append([folder.experiment_id, plan.kind, now.status.value, now.total, now.ended_runs, now.failed,
+                         at, now.note])  # fmt: skip
         return pd.DataFrame(rows, columns=_COLUMNS)
 
     def experiment_result(self, experiment_id: str = "last") -> ExperimentResult:
@@ -203,11 +206,11 @@ def _dumped(target: Target) -> dict[str, Any]:
     return target.model_dump(exclude={"name"})
 
 
-Found = TypeVar("Found")
+_Result = TypeVar("_Result")
 _POLL_S = 0.2
 
 
-class RunningExperiment(Generic[Found]):
+class RunningExperiment(Generic[_Result]):
     """A handle on an experiment, which does not depend on it: ``attach_experiment`` returns another one.
 
     ``read`` makes the result of its kind from its folder.
@@ -217,7 +220,7 @@ class RunningExperiment(Generic[Found]):
         self,
         folder: ExperimentFolder,
         workspace: BareWorkspace,
-        read: Callable[[ExperimentFolder], Found],
+        read: Callable[[ExperimentFolder], _Result],
         process: Process | None = None,
     ) -> None:
         self.folder, self._workspace, self._read, self._process = folder, workspace, read, process
@@ -238,7 +241,7 @@ class RunningExperiment(Generic[Found]):
         return self.progress().status
 
     @property
-    def result(self) -> Found:
+    def result(self) -> _Result:
         """The result so far, from the finished runs."""
         return self._read(self.folder)
 
@@ -265,7 +268,9 @@ class RunningExperiment(Generic[Found]):
         parts = [name for name, kept in (("settings", state.changed), ("data", state.data_kept)) if kept]
         return f"{first}, and then for the server's {' and '.join(parts)} to be restored" if parts else first
 
-    def wait(self, watch: Watcher = ignore_event, watch_run: OnRun | None = None, *, only_new: bool = False) -> Found:
+    def wait(
+        self, watch: Watcher = ignore_event, watch_run: OnRun | None = None, *, only_new: bool = False
+    ) -> _Result:
         """Wait for the end of the experiment; an interrupt detaches, and the experiment continues.
 
         Args:

@@ -8,6 +8,7 @@ server or in a file of its own.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -134,9 +135,10 @@ class FirstStepVerbs(ConnectionVerbs, SweepVerbs, RunVerbs):
         Raises:
             HdbkitError: the built schema failed a check; no run was started.
         """
-        options = _DemoOptions(quick, spec, blocks, database, say, build_progress)
-        if target is not None:
-            return SweepResult(executed(self, self._planned_demo(self.target(target), options), watch, watch_run))
+        at = None if target is None else self.target(target)
+        options = _DemoOptions(at, quick, spec, blocks, database, say, build_progress)
+        if at is not None:
+            return SweepResult(executed(self, self._planned_demo(at, options), watch, watch_run))
         with private_server(database, keep=keep) as server:
             if keep:
                 say(f"the server is kept; its folder is a target: hdbkit run {server.folder}")
@@ -165,8 +167,9 @@ class FirstStepVerbs(ConnectionVerbs, SweepVerbs, RunVerbs):
         Example:
             >>> hdbkit.start_experiment(hdbkit.plan_demo(quick=True)).wait().answer  # doctest: +SKIP
         """
-        at = self.private(database) if target is None else self.target(target)
-        return self._planned_demo(at, _DemoOptions(quick, spec, blocks, database, say, build_progress))
+        at = None if target is None else self.target(target)
+        options = _DemoOptions(at, quick, spec, blocks, database, say, build_progress)
+        return self._planned_demo(at or self.private(database), options)
 
     def _planned_demo(self, at: Target, options: _DemoOptions) -> SweepPlan:
         spec = options.sweep(at)
@@ -180,7 +183,7 @@ class FirstStepVerbs(ConnectionVerbs, SweepVerbs, RunVerbs):
             spec = spec.with_(workload=present)
         except SchemaProblem:
             connection.build(workload=asked, progress=options.build_progress).require_sound()
-        return plan_checked(at, spec, options.blocks, options.command(at), self)
+        return plan_checked(at, spec, options.blocks, options.command, self)
 
     def plan_demo_engines(
         self, name: str = "h", *, spec: EngineDemo | None = None, blocks: int | None = None
@@ -257,6 +260,8 @@ class FirstStepVerbs(ConnectionVerbs, SweepVerbs, RunVerbs):
 class _DemoOptions:
     """What a demo is asked for."""
 
+    target: Target | None
+    """None: a private server."""
     quick: bool
     spec: SweepSpec | None
     blocks: int | None
@@ -270,10 +275,11 @@ class _DemoOptions:
         load = default_load(at)
         return spec if self.spec or load != Load() else spec.with_(load=load)
 
-    def command(self, at: Target) -> str:
+    @property
+    def command(self) -> str:
         """The command that repeats it."""
-        words = ["hdbkit demo", *([at.given] if at.server_folder is None else []), *(["--quick"] * self.quick)]
-        return " ".join([*words, *([f"--database {self.database}"] if self.database else [])])
+        words = ["hdbkit", "demo", *([self.target.given] if self.target else []), *(["--quick"] * self.quick)]
+        return shlex.join([*words, *(["--database", self.database] if self.database else [])])
 
 
 def sweep_of(kind: str, name: str) -> SweepSpec:

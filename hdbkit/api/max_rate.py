@@ -15,7 +15,7 @@ from pydantic import Field
 from hdbkit.analysis.comparison.groups import Finished, metric_values
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.latency_limit import Limit
-from hdbkit.analysis.statistics.limit_search import MIN_BLOCKS, RateEstimate, estimate_rate
+from hdbkit.analysis.statistics.limit_search import MIN_SEARCH_BLOCKS, RateEstimate, estimate_rate
 from hdbkit.analysis.sweep.warnings import start_warnings
 from hdbkit.api.executing import executing
 from hdbkit.api.experiment_result import ExperimentResult, measured_cells
@@ -27,7 +27,7 @@ from hdbkit.charts.schedule_charts import max_rate_chart
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.load import RateOf
 from hdbkit.errors import InputError
-from hdbkit.experiment.kinds.max_rate import MaxRatePlan, begun, manifests_of, outcome_of
+from hdbkit.experiment.kinds.max_rate import MaxRatePlan, manifests_of, outcome_of, with_first_run
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.report.environment import environment
 from hdbkit.report.experiment_report import Evidence
@@ -42,7 +42,7 @@ from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 from hdbkit.workspace import BareWorkspace
 
-DEFAULT_BLOCKS = 5
+SEARCH_BLOCKS = 5
 _THESE_MINUTES = (
     " Response times at the same rate changed in the course of the search, so the interval is about these minutes: "
     "at another time the rate may be outside it."
@@ -79,7 +79,7 @@ class RateMore(More):
     label: str = Field(description="that of its runs")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MaxRate(ExperimentResult):
     """The highest rate at which the limit holds, in ``rate_of`` per second of all users, with its 95 % interval."""
 
@@ -140,7 +140,6 @@ class MaxRate(ExperimentResult):
 
     @cached_property
     def finding(self) -> Finding:
-        rate, low, high = (cell(end) for end in (self.rate, self.low, self.high))
         return Finding(
             experiment_id=self.experiment_id,
             kind=self.plan.kind,
@@ -150,9 +149,9 @@ class MaxRate(ExperimentResult):
             ratios=(),
             headline=Headline(
                 verdict="found",
-                value=f"{rate}/s",
+                value=f"{cell(self.rate)}/s",
                 of=f"{self.counted} per second with {self.limit}",
-                interval=f"95 % interval {low} to {high} per second",
+                interval=f"95 % interval: {self._interval} per second",
             ),
             answer=self._words,
             warnings=tuple(start_warnings([manifest for _, manifest in self.within])),
@@ -164,17 +163,20 @@ class MaxRate(ExperimentResult):
     @property
     def _words(self) -> str:
         """The result in one sentence, and whether it is about the minutes of the search alone."""
-        ends = [None if end is None else number(end) for end in (self.low, self.high)]
-        if None in ends:
-            interval = f"above {ends[0]}" if ends[0] else f"below {ends[1]}" if ends[1] else "unknown"
-        else:
-            interval = f"{ends[0]} to {ends[1]}"
         blocks = many(max(one.block for one in self.made), "block")
         return (
             f"The highest rate at which the {self.limit.quantile} of the response time of {self._newest.headline} "
             f"stays within {exact_number(self.limit.max_ms)} ms is {number(self.rate)} {self.counted} per second "
-            f"(95 % confidence interval: {interval}; {blocks}).{_THESE_MINUTES if self.found.changed else ''}"
+            f"(95 % confidence interval: {self._interval}; {blocks}).{_THESE_MINUTES if self.found.changed else ''}"
         )
+
+    @property
+    def _interval(self) -> str:
+        """The ends of the interval, as far as they are known."""
+        low, high = (None if end is None else number(end) for end in (self.low, self.high))
+        if low and high:
+            return f"{low} to {high}"
+        return f"above {low}" if low else f"below {high}" if high else "unknown"
 
     @property
     def counted(self) -> str:
@@ -230,7 +232,7 @@ class MaxRateVerbs(RunVerbs):
         workload: WorkloadSpec | Path | str | None = None,
         load: Load | None = None,
         *,
-        blocks: int = DEFAULT_BLOCKS,
+        blocks: int = SEARCH_BLOCKS,
         label: str | None = None,
         preparation: Preparation | None = None,
     ) -> MaxRatePlan:
@@ -252,12 +254,12 @@ class MaxRateVerbs(RunVerbs):
         """
         wanted, experiment_id = Limit.given(limit), new_experiment_id(datetime.now(UTC), "find-max")
         require_word(label or experiment_id)
-        if blocks < MIN_BLOCKS:
-            raise InputError(f"give {MIN_BLOCKS} blocks or more, not {blocks}")
+        if blocks < MIN_SEARCH_BLOCKS:
+            raise InputError(f"give {MIN_SEARCH_BLOCKS} blocks or more, not {blocks}")
         at, asked = self.target(target), specification(workload)
         _require_open_loop(asked, load or default_load(at))
         spec, base = settled(self, at, asked, load or default_load(at))
-        return begun(
+        return with_first_run(
             MaxRatePlan(
                 experiment_id=experiment_id,
                 configurations=(),

@@ -36,6 +36,7 @@ from hdbkit.results.finding import Finding, More, Verdict
 from hdbkit.results.run_result import Figures
 from hdbkit.servers import launcher, startable_kinds
 from hdbkit.servers.source_builds import commit_of, commits_between, described_build, short, subject_of
+from hdbkit.text import listed
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 
@@ -53,7 +54,7 @@ class Release:
         return digits if self.ref.startswith(digits) else f"{self.ref} ({digits})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Releases(ExperimentResult):
     """The comparisons of commits of a server with the first of them, ``base``.
 
@@ -70,8 +71,12 @@ class Releases(ExperimentResult):
 
     @cached_property
     def finding(self) -> Finding:
-        findings = [pair.finding for pair in self.pairs]
-        last, search = findings[-1], self.search
+        findings, search = [pair.finding for pair in self.pairs], self.search
+        ratios = [ratio for finding in findings for ratio in finding.ratios]
+        for step in search.steps if search else ():
+            ratios += step.pairs[0].compared.each
+        why = [(one, finding.explanation) for one, finding in zip(self.others, findings, strict=True)]
+        explained = [f"{one}: {text}" if len(why) > 1 else text for one, text in why if text]
         more = CommitsMore(
             commits=tuple(
                 MeasuredCommit(ref=one.ref, commit=one.commit, version=one.version)
@@ -79,12 +84,15 @@ class Releases(ExperimentResult):
             ),
             left=dict(zip(search.left, search.subjects, strict=True)) if search else {},
         )
-        return last.model_copy(
+        return findings[-1].model_copy(
             update={
                 "question": f"Is {self.others[-1]} {'slower' if search else 'faster'} than {self.base}?",
                 "cells": measured_cells(self.cells),
-                "ratios": tuple(ratio for finding in findings for ratio in finding.ratios),
+                "ratios": tuple(ratios),
                 "answer": self.answer,
+                "explanation": " ".join(explained),
+                "advice": next((finding.advice for finding in reversed(findings) if finding.advice), ""),
+                "notes": tuple(dict.fromkeys(line for finding in findings for line in finding.notes)),
                 "warnings": tuple(dict.fromkeys(line for finding in findings for line in finding.warnings)),
                 "is_open": bool(search and search.undecided),
                 "more": more,
@@ -111,8 +119,17 @@ class Releases(ExperimentResult):
         return self.pairs[-1].report_file
 
     def evidence(self) -> Evidence:
-        """That of the comparison of the last commit with the base."""
-        return self.pairs[-1].evidence()
+        """That of all comparisons; flame graphs, plans and environment are of the last commit and the base."""
+        each = [pair.evidence() for pair in self.pairs]
+        kicker = f"comparison of {listed([str(one) for one in self.others])} with {self.base}"
+        return replace(
+            each[-1],
+            kicker=kicker if len(each) > 1 else each[-1].kicker,
+            manifests=[manifest for one in each for manifest in one.manifests],
+            figures=[*each[0].figures[:1], *(one.figures[1] for one in each)],
+            tables=[table for one in each for table in one.tables],
+            journal=[table for one in each for table in one.journal],
+        )
 
 
 class MeasuredCommit(Figures):
@@ -241,10 +258,11 @@ class ReleaseVerbs(RunVerbs):
         Example:
             >>> hdbkit.releases("source", ["REL_17_0", "REL_18_0"], blocks=8).comparisons  # doctest: +SKIP
         """
-        return self._compared(folder, folder.read_plan(ReleasesPlan))
+        plan = folder.read_plan(ReleasesPlan)
+        return self._compared(folder, plan, plan.kind)
 
-    def _compared(self, folder: ExperimentFolder, plan: ReleasesPlan) -> Releases:
-        """The comparisons of commits. Raises ``InputError`` before all are measured."""
+    def _compared(self, folder: ExperimentFolder, plan: ReleasesPlan, kind: str) -> Releases:
+        """The comparisons of commits, of an experiment of ``kind``. Raises ``InputError`` before all are measured."""
         first, *rest = results_of_sides(self, folder, plan).values()
         if not first or not all(rest):
             raise InputError(f"{folder.experiment_id} has not measured every commit yet; see: hdbkit experiments")
@@ -256,7 +274,7 @@ class ReleaseVerbs(RunVerbs):
         comparisons = (
             of_sides(
                 {BASE: first, NEW: runs}, (f"{names[0]} (base)", f"{name} (new)"), self, plan.smallest_effect,
-                again=again, confidence=confidence, experiment_id=plan.experiment_id, kind=plan.kind,
+                again=again, confidence=confidence, experiment_id=plan.experiment_id, kind=kind,
             )
             for name, runs in zip(names[1:], rest, strict=True)
         )  # fmt: skip
@@ -305,17 +323,25 @@ class ReleaseVerbs(RunVerbs):
         )
         if folder.journal.state.next_number <= len(plan.runs):
             raise InputError(unfinished)
-        whole, *others = [self._compared(folder, plan.step(number)) for number in range(len(plan.steps))]
+        whole, *others = [self._compared(folder, plan.step(number), plan.kind) for number in range(len(plan.steps))]
         found = decision(plan, [one.pairs[0].ratio for one in (whole, *others)])
         if not found.is_final:
             raise InputError(unfinished)
         ratio = whole.pairs[0].ratio
         unknown = f"it is not known whether the last commit is slower than the first: {ratio.sentence}"
         undecided = unknown if ratio.verdict is Verdict.UNDECIDED else ""
-        subjects = tuple(
-            f"{described_build(plan.checkout, one)}: {subject_of(plan.checkout, one)}" for one in found.left
-        )
+        subjects = tuple(_subject(folder, plan.checkout, one) for one in found.left)
         return replace(whole, search=Search(tuple(others), found.left, subjects, undecided))
+
+
+def _subject(folder: ExperimentFolder, checkout: Path, commit: str) -> str:
+    """The tag and the first line of a commit; git reads no checkout that an experiment from elsewhere names.
+
+    The configuration of a checkout may name programs, which git runs.
+    """
+    if not folder.is_own:
+        return "not described, as this account did not write the experiment"
+    return f"{described_build(checkout, commit)}: {subject_of(checkout, commit)}"
 
 
 def _different(source: Path, refs: Sequence[str]) -> tuple[Commit, ...]:

@@ -28,7 +28,7 @@ from hdbkit.results.finding import Verdict
 from hdbkit.results.folder import RunFolder, is_run, make_folder
 from hdbkit.results.manifest import Manifest, Status
 
-COLUMNS = ("kind", "name", "state", "page")
+_COLUMNS = ("kind", "name", "state", "page")
 _RECORD = "site.json"
 """The file of a site that names its pages; a folder with other content has none, and is not written to."""
 _KEPT_CHARTS = ("configurations", "effects", "throughput", "latency")
@@ -125,7 +125,7 @@ class SiteVerbs(ResultVerbs):
         index = write_index(folder, title, entries, runs=runs)
         _replace_earlier(folder, earlier, [one.link for one in entries])
         rows = [(one.facts["kind"], one.facts["name"], one.state, folder / one.link) for one in entries]
-        return Site(index, pd.DataFrame(rows, columns=list(COLUMNS)), skipped)
+        return Site(index, pd.DataFrame(rows, columns=list(_COLUMNS)), skipped)
 
 
 def _pages_of_earlier(folder: Path) -> set[str]:

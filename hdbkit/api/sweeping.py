@@ -75,7 +75,6 @@ class SweepResult(SweepAnalysis, ExperimentResult):
             notes=tuple(self.notes),
             warnings=tuple(self.warnings),
             smallest_effect=spec.smallest_effect,
-            confidence=self.level,
             notice=self.notice,
             command=self.command,
             runs_failed=self.failed,

@@ -27,7 +27,7 @@ from hdbkit.charts.marks import MAX_LINES, left_out
 from hdbkit.charts.operation_charts import profile, ratio_chart
 from hdbkit.charts.run_charts import MARGIN_PX, quantile_lines
 from hdbkit.charts.scaling_charts import throughput_over_users
-from hdbkit.charts.side_charts import SECONDS, side_charts
+from hdbkit.charts.side_charts import TIME_AXIS, side_charts
 from hdbkit.charts.size_chart import metric_over_size
 from hdbkit.charts.style import axis_title, figure, shade_rampup
 from hdbkit.config.metric import Metric
@@ -46,10 +46,12 @@ def compare_charts(groups: Groups, finding: Finding | None = None) -> list[Chart
     if finding is not None and finding.best is not None:
         smallest = finding.smallest_effect or 0.0
         figures = [ratio for ratio in (finding.best, *finding.of(Of.QUANTILE)) if ratio.is_known]
-        charts += [forest(figures, smallest, list(groups))] if len(figures) > 1 else []
+        level = finding.confidence
+        charts += [forest(figures, smallest, list(groups), level)] if len(figures) > 1 else []
         if metric.by_operation and (each := finding.of(Of.OPERATION)):
             of_new = [ratio.model_copy(update={"label": finding.best.label}) for ratio in each]
-            charts.append(ratio_chart(of_new, [finding.best], next(iter(groups)), first.noun, first.metric, smallest))
+            about = (next(iter(groups)), first.noun, first.metric, smallest, level)
+            charts.append(ratio_chart(of_new, [finding.best], *about))
     sized, scale = values_by_size(groups)
     if len(sized):
         charts.append(metric_over_size(sized, metric, scale))
@@ -75,7 +77,7 @@ def throughput_overlaid(courses: pd.DataFrame, rate: Metric) -> Chart:
     names = list(dict.fromkeys(courses["group"]))
     position = {name: index for index, name in enumerate(names)}
     placed = courses.assign(configuration=courses["group"].map(position))
-    fig = figure(SECONDS, axis_title(rate), hovermode="x")
+    fig = figure(TIME_AXIS, axis_title(rate), hovermode="x")
     shade_rampup(fig, 0, float(courses["second"].min()))
     for index, name in enumerate(names[:MAX_LINES]):
         fig.add_traces(course_lines(Line(index, index, str(name)), placed, rate))

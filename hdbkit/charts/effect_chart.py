@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from hdbkit.analysis.wording import percent_of_ratio
+from hdbkit.analysis.wording import TOO_FEW, percent_of_ratio
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.intervals import Limits, add_intervals, ratio_axis
 from hdbkit.charts.marks import AXIS_WORDS, BELOW, dots, mark_one, name_rows
@@ -58,8 +58,8 @@ def _effect_label(ratio: Ratio, several: bool) -> str:
 def _effect_words(ratio: Ratio, metric: Metric) -> str:
     change = ratio.change
     assert change is not None
-    words = percent_of_ratio(ratio, metric)
-    return f"{change.setting} = {change.value} against {change.reference}: {words}, {ratio.words}."
+    words = f"{percent_of_ratio(ratio, metric)}, {ratio.words}" if ratio.ratio is not None else TOO_FEW
+    return f"{change.setting} = {change.value} against {change.reference}: {words}."
 
 
 def matched_pairs(runs: pd.DataFrame, effect: Ratio, settings: Sequence[str]) -> list[float]:

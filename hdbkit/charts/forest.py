@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hdbkit.analysis.wording import CONFIDENCE
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.intervals import Limits, add_intervals, ratio_axis
 from hdbkit.charts.marks import AXIS_WORDS, mark_one, name_rows
 from hdbkit.charts.style import figure
 from hdbkit.results.finding import Ratio, Verdict, frame
+from hdbkit.text import share
 
 _LOOKS = {"better": ("series-3", "diamond"), "worse": ("series-2", "square"), "not shown": ("muted", "circle")}
 _JUDGED = {Verdict.FASTER: "better", Verdict.SLOWER: "worse"}
 
 
-def forest(ratios: Sequence[Ratio], smallest_effect: float, names: Sequence[str]) -> Chart:
+def forest(
+    ratios: Sequence[Ratio], smallest_effect: float, names: Sequence[str], confidence: float = CONFIDENCE
+) -> Chart:
     """A row for each figure: how many times as good it is on the new side, and where its interval lies.
 
     Args:
         ratios: of figures that have an interval, at least one.
         smallest_effect: the smallest change that matters, as a share.
         names: those of base and new.
+        confidence: of the intervals.
     """
     changes = frame(ratios, columns=("ratio", "low", "high"))
     changes.insert(0, "figure", [f"{ratio.figure} {ratio.quantile}".rstrip() for ratio in ratios])
@@ -45,7 +50,8 @@ def forest(ratios: Sequence[Ratio], smallest_effect: float, names: Sequence[str]
     words = [
         f"Of {len(changes)} figures {counts.get('better', 0)} are better with {names[1]} and "
         f"{counts.get('worse', 0)} worse; of the others no change is shown. A latency of x2 is half as long.",
-        f"Bars are 95 % intervals; the band is the smallest effect that matters, {100 * smallest_effect:g} %.",
+        f"Bars are {share(confidence)} intervals; the band is the smallest effect that matters, "
+        f"{share(smallest_effect)}.",
         limits.words(changes),
     ]
     question = "What became better or worse, and by how much?"

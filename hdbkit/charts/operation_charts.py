@@ -13,14 +13,14 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.analysis.wording import percent, percent_within
+from hdbkit.analysis.wording import CONFIDENCE, percent, percent_within
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.intervals import Limits, add_intervals, plain, ratio_axis
 from hdbkit.charts.marks import AXIS_WORDS, MAX_DOTS, left_out, mark_one, name_rows
 from hdbkit.charts.style import MAX_COLOURED, PATTERNS, colour, figure, series
 from hdbkit.config.metric import Metric
 from hdbkit.results.finding import Of, Ratio, frame
-from hdbkit.text import many, number, plural
+from hdbkit.text import many, number, plural, share
 
 _HATCHED = {"fillmode": "overlay", "solidity": 0.2, "fgopacity": 1}
 _BARS = 0.8
@@ -88,7 +88,13 @@ def _profile_words(group: str, seconds: pd.Series[float], noun: str) -> str:
 
 
 def ratio_chart(
-    of_operations: Sequence[Ratio], overall: Sequence[Ratio], base: str, noun: str, metric: Metric, smallest: float
+    of_operations: Sequence[Ratio],
+    overall: Sequence[Ratio],
+    base: str,
+    noun: str,
+    metric: Metric,
+    smallest: float,
+    confidence: float = CONFIDENCE,
 ) -> Chart:
     """How many times as fast as with ``base`` each operation is, with its interval; the metric on top.
 
@@ -124,8 +130,8 @@ def ratio_chart(
     fig.update_xaxes(**ratio_axis([*shown["ratio"], *ends["low"], *ends["high"]]))
     words = [*(_ratio_words(group, found[found["group"] == group], noun, metric) for group in drawn)]
     words.append(
-        f"Lines are 95 % intervals, which hold together over all {plural(noun)}; that of {metric.name} is its own. "
-        f"The band is the smallest effect that matters, {100 * smallest:g} %."
+        f"Lines are {share(confidence)} intervals, which hold together over all {plural(noun)}; that of "
+        f"{metric.name} is its own. The band is the smallest effect that matters, {100 * smallest:g} %."
     )
     words.append(limits.words(shown))
     words.append(left_out(len(drawn), len(groups)))

@@ -226,7 +226,7 @@ def _throughput_words(course: pd.DataFrame, window: Window, metric: Metric, resu
 def latency_over_time(seconds: pd.DataFrame, window: Window, operation: str, time: str = "service") -> Chart:
     """Exact p50, p95 and p99 of one operation along the run; ``seconds`` as ``quantiles.by_second`` gives.
 
-    ``time`` is that of the figures, one of ``quantiles.TIMES``.
+    ``time`` is that of the figures, one of ``quantiles.TIME_COLUMNS``.
     """
     fig = along_run(window.start_us / 1e6, f"{time} time of {operation} (ms, log)")
     known = [name for name in ("p50", "p95", "p99") if seconds[f"{name}_us"].notna().any()]
@@ -271,7 +271,7 @@ def lag_over_time(samples: pd.DataFrame, window: Window) -> Chart:
 def _latency_by_operation(histogram: pd.DataFrame, operations: list[str], noun: str, time: str = "service") -> Chart:
     """Latency at each share of the operations, the slow end stretched; ``histogram`` as of ``quantiles.counts``.
 
-    ``time`` is that of the figures, one of ``quantiles.TIMES``.
+    ``time`` is that of the figures, one of ``quantiles.TIME_COLUMNS``.
     """
     seen = {
         name: rows.groupby("latency_us")["n"].sum()

@@ -33,7 +33,7 @@ def setting_charts(
     """Those that the data allow.
 
     Args:
-        runs: those that count, as ``results.experiment_folder.runs_frame`` gives them.
+        runs: those that count, as ``results.experiment_runs.runs_frame`` gives them.
         labels: of the configurations.
         settings: those of the sweep.
         metric: what ``metric_value`` is.

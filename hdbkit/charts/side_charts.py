@@ -21,14 +21,14 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import number
 
-Runs = Sequence[tuple[RunFolder, Manifest]]
-SECONDS = "seconds since the window's start"
+RunsOfSide = Sequence[tuple[RunFolder, Manifest]]
+TIME_AXIS = "seconds since the window's start"
 _RUNS = 5
 """The runs of a side that are read."""
 _WAITS_PX = 260
 
 
-def side_charts(groups: Mapping[str, Runs], headline: str) -> list[Chart]:
+def side_charts(groups: Mapping[str, RunsOfSide], headline: str) -> list[Chart]:
     """The charts of both sides that their data allow; the waits of each side are a chart of their own."""
     waits = {name: _mean(runs, _waits) for name, runs in groups.items()}
     most = max((float(one[_classes(one)].sum(axis=1).max()) for one in waits.values() if len(one)), default=0.0)
@@ -40,25 +40,31 @@ def side_charts(groups: Mapping[str, Runs], headline: str) -> list[Chart]:
 
 
 def _lines(
-    groups: Mapping[str, Runs], course: Callable[[RunFolder, Window], pd.DataFrame], key: str, axis: str, unit: str
+    groups: Mapping[str, RunsOfSide],
+    course: Callable[[RunFolder, Window], pd.DataFrame],
+    key: str,
+    axis: str,
+    unit: str,
 ) -> list[Chart]:
     """One line for each side; no chart where one of them is unknown."""
     found = {name: _mean(runs, course) for name, runs in groups.items()}
     if any(one.empty for one in found.values()):
         return []
-    fig = figure(SECONDS, axis, showlegend=True)
+    fig = figure(TIME_AXIS, axis, showlegend=True)
     for index, (name, one) in enumerate(found.items()):
         hover_text = f"%{{x}} s: %{{y:,.3~r}} {unit}<extra>%{{fullData.name}}</extra>"
         add_line(fig, index, one.index.tolist(), one[key].round(3).tolist(), name, hover_text)
     fig.update_yaxes(rangemode="tozero")
     words = "; ".join(f"{name} {number(one[key].mean(), 3)} {unit}" for name, one in found.items())
-    frame = pd.DataFrame({name: one[key] for name, one in found.items()}).rename_axis("second").reset_index()
+    frame = pd.concat(
+        [one[[key]].rename_axis("second").reset_index().assign(side=name) for name, one in found.items()]
+    )
     question = "When was one side slower?" if key == "p95" else "How busy were the load host's processors?"
     return [Chart(f"{key}_over_time", question, fig, f"{axis}, mean over the window: {words}.", frame.round(3))]
 
 
 def _waits_of(name: str, index: int, course: pd.DataFrame, most: float) -> Chart:
-    fig = figure(SECONDS, "sessions (mean)", _WAITS_PX)
+    fig = figure(TIME_AXIS, "sessions (mean)", _WAITS_PX)
     add_classes(fig, course.reset_index(names="second"))
     fig.update_yaxes(range=[0, 1.05 * most])
     means = course[_classes(course)].mean().sort_values(ascending=False)
@@ -71,7 +77,7 @@ def _classes(course: pd.DataFrame) -> list[str]:
     return [one for one in CLASSES if one in course]
 
 
-def _mean(runs: Runs, course: Callable[[RunFolder, Window], pd.DataFrame]) -> pd.DataFrame:
+def _mean(runs: RunsOfSide, course: Callable[[RunFolder, Window], pd.DataFrame]) -> pd.DataFrame:
     """The mean over runs by second of the window; empty where one of them has no course."""
     found = []
     for folder, manifest in runs[:_RUNS]:

@@ -186,7 +186,7 @@ def compare(
     gate = None if limit is None else found.gate(limit)
     show_found(found, asked.as_json, report=report, gate=gate, everything=everything)
     if plans and not asked.as_json:
-        show.plan_pairs(found.plans, found.names)
+        show.different_plans(found.plans, found.names)
     elif any(not pair.alike for pair in found.plans) and not asked.as_json:
         show.console.print("see them with --plans", markup=False)
     return Exit.CHECK_FAILED if gate and gate.fails(strict) else Exit.DONE
@@ -230,7 +230,7 @@ def _point_to_limit(given: float | None) -> None:
 def find_max(
     target: TargetArgument,
     limit: Annotated[str, typer.Option(help="limit on the response time, such as p95=20ms")],
-    blocks: Annotated[int, typer.Option(min=2, help="runs at each rate around the limit")] = max_rate.DEFAULT_BLOCKS,
+    blocks: Annotated[int, typer.Option(min=2, help="runs at each rate around the limit")] = max_rate.SEARCH_BLOCKS,
     label: Annotated[str | None, typer.Option(help="label of the runs")] = None,
     *,
     _latency_limit_ms: Annotated[

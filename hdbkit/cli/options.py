@@ -52,15 +52,15 @@ Yes = Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
 
 _Run = TypeVar("_Run")
-Experiment = TypeVar("Experiment")
+_Experiment = TypeVar("_Experiment")
 
 PLAIN = (bool, int, float, str, Path)
 _OPTIONS = "Options"
 
 
 def run_or_experiment(
-    wanted: str, run: Callable[[str], _Run], experiment: Callable[[str], Experiment]
-) -> _Run | Experiment:
+    wanted: str, run: Callable[[str], _Run], experiment: Callable[[str], _Experiment]
+) -> _Run | _Experiment:
     """The run of this name, else the experiment of this name. Raises ``InputError`` about runs for neither."""
     try:
         return run(wanted)

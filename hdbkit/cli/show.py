@@ -28,7 +28,7 @@ from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.experiment.kinds.sweep.slicing import on_server_note, unsuitable
 from hdbkit.report.ratio_tables import detail_tables, effect_table, ratio_tables
 from hdbkit.report.tables import Table as PageTable
-from hdbkit.results.finding import Of
+from hdbkit.results.finding import Finding, Of
 from hdbkit.text import many, number, plural, share, without_controls
 from hdbkit.workloads import workload
 
@@ -105,12 +105,13 @@ def _laid_out(found: list[_Column], title: str | None, omit: Sequence[str] = ())
         if sum(one.narrowest + _GAP for one in found) > console.width:
             found = [one for one in found if one.name != name]
             omitted.append(name)
-    made = Table(title=title, title_justify="left", header_style="bold", title_style="bold", box=box.SIMPLE_HEAD)
+    named = escape(title) if title else None  # a label of a run may be in it, and in a head
+    made = Table(title=named, title_justify="left", header_style="bold", title_style="bold", box=box.SIMPLE_HEAD)
     made.pad_edge, made.padding = False, (0, 1, 0, 0)
     if omitted:
-        made.caption, made.caption_justify = f"not shown here: {', '.join(omitted)}; see --json", "left"
+        made.caption, made.caption_justify = f"not shown here: {escape(', '.join(omitted))}; see --json", "left"
     for one in found:
-        made.add_column(one.head, justify="left" if one.is_text else "right", overflow="fold")
+        made.add_column(escape(one.head), justify="left" if one.is_text else "right", overflow="fold")
     for row in zip(*(one.texts for one in found), strict=True):
         made.add_row(*map(escape, row))
     if made.__rich_measure__(console, console.options).maximum > console.width:
@@ -326,14 +327,14 @@ def plans(result: Result) -> None:
         console.print(one.text.rstrip(), markup=False)
 
 
-def plan_pairs(pairs: Sequence[PlanPair], names: Sequence[str]) -> None:
+def different_plans(pairs: Sequence[PlanPair], names: Sequence[str]) -> None:
     """The plans of both sides that differ, next to each other; ``>`` is between lines that differ."""
     for one in pairs:
         if one.alike:
             continue
-        made = Table(title=one.operation, title_justify="left", title_style="bold", box=None)
+        made = Table(title=escape(one.operation), title_justify="left", title_style="bold", box=None)
         for head in (names[0], "", names[1]):
-            made.add_column(head, overflow="fold")
+            made.add_column(escape(head), overflow="fold")
         for (left, right), differs in zip(one.lines, one.differs, strict=True):
             made.add_row(escape(left), ">" if differs else "", escape(right))
         console.print(made)
@@ -416,26 +417,35 @@ def finding(result: ExperimentResult, gate: Gate | None = None, *, everything: b
     named = f"{found.experiment_id}: " if found.experiment_id else ""
     console.print(f"{named}{found.question}", markup=False)
     for one in (*ratio_tables(found, in_rows=True), *effect_table(found), *detail_tables(found)):
-        console.print(page_table(one))
+        console.print(page_table(one)) if one.rows else None
     if not found.of(Of.METRIC):
         cells = result.cells.rename(columns={"metric_value": metric.heading})
         console.print(table(cells, title=f"{about(metric)}; 95 % intervals of each by itself"))
     listed, note = result.listing(everything=everything)
     if len(listed):
         console.print(table(listed, title=note or None))
-    if found.scaling:
-        laws = pd.DataFrame([law.model_dump(exclude={"lack_of_fit", "sentence"}) for law in found.scaling])
-        console.print(table(laws, title="Universal Scalability Law"))
-        for law in found.scaling:
-            console.print(f"{law.label}: {law.sentence}", markup=False)
-    console.print(f"{about(metric)}; intervals of {share(found.confidence)}, simultaneous", markup=False)
+    _scaling(found)
+    if found.ratios:
+        known = any(ratio.is_known for ratio in found.ratios)
+        level = f"; intervals of {share(found.confidence)}, simultaneous" if known else ""
+        console.print(f"{about(metric)}{level}", markup=False)
     console.print(found.answer, markup=False, style="bold")
     if gate:
         console.print(gate.sentence, markup=False, style="bold")
     for line in (found.explanation, *(f"warning: {one}" for one in found.warnings), *found.notes, found.advice):
         console.print(line, markup=False) if line else None
     for name, runs in found.checks_failed.items():
-        console.print(f"check failed in {many(runs, 'run')}: {name}", markup=False)
+        if not any(name in warning for warning in found.warnings):
+            console.print(f"check failed in {many(runs, 'run')}: {name}", markup=False)
+
+
+def _scaling(found: Finding) -> None:
+    """The Universal Scalability Law of each cell that has one."""
+    if found.scaling:
+        laws = pd.DataFrame([law.model_dump(exclude={"lack_of_fit", "sentence"}) for law in found.scaling])
+        console.print(table(laws, title="Universal Scalability Law"))
+        for law in found.scaling:
+            console.print(f"{law.label}: {law.sentence}", markup=False)
 
 
 def left_running(name: str, code: Exit, cancelled: str = "") -> Exit:

@@ -14,13 +14,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import Any, Final
 
 from pydantic import SecretStr
 
 from hdbkit.cluster.connection import ANSWER_S, IMPORT_S, Connection
 from hdbkit.cluster.host import facts, require_same
+from hdbkit.cluster.host_search import HostSearch
 from hdbkit.cluster.hosts import Collector, Host, actors_of, noted, read_clocks, shares
 from hdbkit.contracts import UserPlan
 from hdbkit.errors import HdbkitError
@@ -60,7 +60,7 @@ class ClusterLoad:
         self._lock = threading.Lock()
         """Held while hosts are looked at or clocks are read, so that neither delays the other's messages."""
         self._changed, self._ended = threading.Event(), threading.Event()
-        search = Search(self._connection, plan.run_id, self._hosts, self._returned)
+        search = HostSearch(self._connection, plan.run_id, self._hosts, self._returned)
         self._watching = [
             threading.Thread(target=self._watch, name="hdbkit-hosts-watch", daemon=True),
             threading.Thread(target=search.run, args=(self._ended,), name="hdbkit-hosts-search", daemon=True),
@@ -342,61 +342,6 @@ class ClusterLoad:
 
     def _write(self) -> None:
         write_hosts(Path(self._folder.spools), [host.noted for host in self._hosts])
-
-
-_AGAIN_S: Final = 2.0
-
-
-class Search:
-    """The search for hosts of a run, in a thread of its own: a worker that hangs delays no other host.
-
-    Args:
-        connection: the connection with the cluster.
-        run_id: the run.
-        hosts: all of its hosts.
-        returned: called with a host that answers again.
-    """
-
-    def __init__(
-        self, connection: Connection, run_id: str, hosts: Sequence[Host], returned: Callable[[Host], None]
-    ) -> None:
-        self._connection, self._run_id = connection, run_id
-        self._hosts, self._returned = hosts, returned
-
-    def run(self, ended: Event) -> None:
-        """Search every two seconds while hosts are cut off, until the run has ended."""
-        while not ended.wait(_AGAIN_S):
-            if any(host.is_cut_off for host in self._hosts):
-                self._once()
-
-    def _once(self) -> None:
-        try:
-            self._connection.reopen()
-            workers = self._connection.workers()
-        except HdbkitError:
-            return
-        used = {host.worker for host in self._hosts if not host.is_cut_off}
-        for host in [one for one in self._hosts if one.is_cut_off]:
-            for worker in sorted(set(workers) - used, key=lambda one: one != host.worker):
-                if self._found_again(host, worker):
-                    used.add(worker)
-                    break
-
-    def _found_again(self, host: Host, worker: str) -> bool:
-        number = host.noted.number
-        try:
-            (actor,) = actors_of(self._connection, self._run_id, {number: worker})
-        except HdbkitError:
-            return False
-        if not self._connection.all({number: partial(_held, actor)}, ANSWER_S).get(number):
-            return False
-        host.reached_by(worker, actor)
-        self._returned(host)
-        return True
-
-
-async def _held(actor: Any) -> bool:
-    return bool(await actor.held())
 
 
 def main() -> None:

@@ -39,7 +39,7 @@ def kind_and_problem(name: str) -> tuple[str, Mapping[str, str]]:
 
     Another name is taken for a kind.
     """
-    return cast("tuple[str, Mapping[str, str]]", importlib.import_module("hdbkit.databases").kind_of(name))
+    return cast("tuple[str, Mapping[str, str]]", importlib.import_module("hdbkit.databases").kind_and_options(name))
 
 
 def checked_storage(name: str, value: Any) -> Any:

@@ -57,7 +57,7 @@ class Prepared:
     """An operation ready to be measured: only ``perform(bound)`` runs between the two clock readings.
 
     ``operation`` is the index in ``Workload.operations``. ``head`` is the part of its record that is known in advance
-    (``results.records.Heads``).
+    (``results.spool.Heads``).
     """
 
     operation: int

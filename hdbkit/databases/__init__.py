@@ -36,7 +36,7 @@ __all__ = [
     "DbapiSession",
     "built_in",
     "database",
-    "kind_of",
+    "kind_and_options",
     "kinds",
     "product_named",
     "save_lacks",
@@ -58,7 +58,7 @@ def kinds() -> list[str]:
     return sorted({*built_in(), *(kind for kind, one in external().items() if one.engine is not None)})
 
 
-def kind_of(name: str) -> tuple[str, Mapping[str, str]]:
+def kind_and_options(name: str) -> tuple[str, Mapping[str, str]]:
     """The kind of database of hdbkit itself that goes by this name, or the name, and the options that it implies."""
     if name not in built_in():
         for kind in built_in():

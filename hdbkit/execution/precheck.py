@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import resource
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,25 +16,16 @@ from hdbkit.config.cluster import read_hosts, security_of
 from hdbkit.config.fault import Thing, shared_outages
 from hdbkit.config.load import Cache
 from hdbkit.config.routing import Policy
-from hdbkit.contracts import NO_ROUTES, SERVER, Capability, Schema, Session, SessionOptions, UserPlan, Workload
+from hdbkit.contracts import SERVER, Capability, Schema, Session, SessionOptions, Workload
 from hdbkit.databases import database
-from hdbkit.errors import ErrorClass, InputError, MissingDriver, NoAccess, TransactionError
+from hdbkit.errors import InputError, MissingDriver, NoAccess, TransactionError
 from hdbkit.execution.diagnosis import Diagnoses, Diagnosis, Examined, Refusals, State
 from hdbkit.execution.idle_sessions import idle_timeout
 from hdbkit.execution.network import network_facts
-from hdbkit.execution.questions import (
-    CONNECTIONS_BESIDE_CLIENTS,
-    changing,
-    connections,
-    environment,
-    role,
-    sessions_of,
-    statistics,
-    timeouts,
-    users_of,
-)
+from hdbkit.execution.questions import changing, driver_environment, role, session_timeouts, statistics
 from hdbkit.execution.routes import check_routes, policies_of
 from hdbkit.execution.serving_order import served_in_order
+from hdbkit.execution.session_needs import free_connections, open_files, ports, prepared_statements
 from hdbkit.execution.virtual_user import session_options
 from hdbkit.execution.waits import require_waits
 from hdbkit.plan import RunPlan
@@ -48,14 +38,8 @@ from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
 from hdbkit.workloads.present import require_permission, schema_in
 
-_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
-"""The first and the last port that the system gives to connections."""
 _MIN_DUE = 20
 """Operations that a window needs at least; with fewer not even the median is known."""
-_MANY_STATEMENTS = 256
-"""A session of a load prepares fewer."""
-_FILES_BESIDE = 64
-"""Open files of a process beside the spools that it reads, or the connections that it serves."""
 
 
 @dataclass(frozen=True)
@@ -223,69 +207,6 @@ def _cache(at: _Examined) -> Diagnoses:
         yield _problem("cache", f"cache is {cache.value}, but {reason}")
 
 
-def _open_files(at: _Examined) -> Diagnoses:
-    """Raise the limit of open files of this process, and so of the run's, as far as the run needs it."""
-    load = at.plan.load
-    if load.cluster:
-        return
-    slices = load.clients
-    sessions = 1 + load.reads_replicas + len(at.target.nodes) * bool(load.routing)
-    clients, each = len(slices), at.engine.files_per_session * sessions
-    needed = max(clients, len(slices[0]) * each) + _FILES_BESIDE
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if resource.RLIM_INFINITY in (soft, hard) or needed <= hard:
-        if soft != resource.RLIM_INFINITY and soft < needed:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
-        return
-    yield _problem(
-        "open files",
-        f"{users_of(load)} in {clients} client processes need {needed} open files in one process, but {hard} are "
-        f"allowed; raise the limit (ulimit -n {needed}), or change "
-        f"{'users_per_process' if load.sessions_per_user == 1 else 'sessions_per_user'}",
-    )
-
-
-def _ports(at: _Examined) -> Diagnoses:
-    """Each connection to an address has a port of this host."""
-    target, load = at.target, at.plan.load
-    if not target.host or target.host.startswith("/") or load.cluster:
-        return
-    try:
-        first, last = map(int, _PORTS.read_text().split())
-    except (OSError, ValueError):
-        return
-    if (ports := last - first + 1) < load.sessions + CONNECTIONS_BESIDE_CLIENTS:
-        yield _problem(
-            "ports",
-            f"{users_of(load)} need {load.sessions} ports of this host to reach {target.described}, but {ports} are "
-            f"available; use fewer {sessions_of(load)} or widen the range (sysctl net.ipv4.ip_local_port_range)",
-        )
-
-
-def _statements(at: _Examined) -> Diagnoses:
-    """The sessions of a load prepare the same statements, which one that executes nothing counts."""
-    engine, load, work = at.engine, at.plan.load, at.work
-    limit = answered(lambda: engine.statement_limit(at.session), None)
-    if limit is None or limit.free >= load.sessions * _MANY_STATEMENTS:
-        return
-    with closing(engine.connect(at.target, work.scope(engine.dialects), session_options(at.plan))) as of_user:
-        try:
-            work.user(of_user, load, UserPlan(0, load.seed), NO_ROUTES).next_batch()
-            prepared = answered(lambda: engine.statement_limit(of_user), None)
-        except TransactionError as error:
-            if error.error_class is not ErrorClass.RESOURCES:
-                raise
-            prepared = replace(limit, of_session=limit.free + 1)
-    each = prepared.of_session if prepared else 0
-    if each * load.sessions > limit.free:
-        yield _problem(
-            "statements",
-            f"{limit.setting} of {at.target.described} is {limit.value}, of which {limit.free} are free, but "
-            f"{users_of(load)} prepare at least {each} statements in each session; use fewer {sessions_of(load)} or "
-            f"raise {limit.setting}",
-        )
-
-
 def _slow_plans(at: _Examined) -> Diagnoses:
     """Connect as the users of a load with ``slow_plans_ms`` will."""
     slow_ms = at.plan.load.slow_plans_ms
@@ -316,9 +237,9 @@ _OF_LOADS: Final[_Questions] = {
     "cache": _cache,
     "waits": lambda at: require_waits(at.target, at.plan.load),
     "role": role,
-    "open files": _open_files,
-    "ports": _ports,
-    "free connections": connections,
+    "open files": lambda at: open_files(at.engine, at.target, at.plan.load),
+    "ports": lambda at: ports(at.target, at.plan.load),
+    "free connections": free_connections,
 }
 """By subject, what is asked first."""
 _OF_STATEMENTS: Final[_Questions] = {
@@ -328,7 +249,7 @@ _OF_STATEMENTS: Final[_Questions] = {
     "faults": _faults,
 }
 """What is asked where the engine has all that the load needs."""
-_OF_USERS: Final[_Questions] = {"statements": _statements, "slow plans": _slow_plans}
+_OF_USERS: Final[_Questions] = {"statements": lambda at: prepared_statements(at, at.plan), "slow plans": _slow_plans}
 """What is asked over connections as the users', where nothing else is wrong."""
 
 
@@ -347,8 +268,14 @@ def _warnings(at: _Examined, order: str) -> tuple[str, ...]:
         planned = []
     failed = [check for check in run_checks(planned, engine, at.session) if check.passed is False]
     warnings = [f"{check.name} of the schema: {check.detail}" for check in failed]
-    warnings += map(str, (*statistics(at.schema, load), *environment(at)))
-    warnings += [*shared_outages(load.faults), work.hint(load), order, _rare(at.plan), *map(str, timeouts(at))]
+    warnings += map(str, (*statistics(at.schema, load), *driver_environment(at)))
+    warnings += [
+        *shared_outages(load.faults),
+        work.hint(load),
+        order,
+        _rare(at.plan),
+        *map(str, session_timeouts(at)),
+    ]
     warnings += [load.cluster.warning if load.cluster else ""]
     warnings += [f"{name} has no effect without {missing}" for name, missing in load.without_effect.items()]
     timed = all(phase.duration_s for phase in work.phases(load) if phase.measured)

@@ -35,8 +35,9 @@ from hdbkit.execution.diagnosis import Diagnoses, Diagnosis, Examined, State, an
 from hdbkit.execution.idle_sessions import idle_timeout, too_idle
 from hdbkit.execution.network import network_facts
 from hdbkit.execution.server_host import host_facts, kernel_facts, kernel_parameters
+from hdbkit.execution.session_needs import free_connections
 from hdbkit.plan import RunPlan
-from hdbkit.readings import POOL_LIMITS, PoolMode, ServerRole, answered
+from hdbkit.readings import PoolMode, ServerRole, answered
 from hdbkit.servers import control
 from hdbkit.text import many, size_text
 from hdbkit.workloads import workload
@@ -45,14 +46,11 @@ from hdbkit.workloads.present import denied_statements, schema_in
 
 FEW_DAYS = 30
 """A certificate that ends within this many days is worth a warning."""
-CONNECTIONS_BESIDE_CLIENTS = 2
-"""Connections that a run opens beside those of its virtual users."""
 _NO_QUOTA = (
     "give it cores of its own without a quota: --cpuset-cpus instead of --cpus (Docker), the static CPU manager "
     "(Kubernetes), AllowedCPUs= instead of CPUQuota= (systemd)"
 )
 _RENEW = "renew the certificate on the server; clients that verify it cannot connect once it has expired"
-FEW_CONNECTIONS = 20
 CLOCK_S = 1.0
 """Clocks that differ by more make the times of two hosts' logs hard to compare."""
 BUSY_SHARE = 0.2
@@ -188,7 +186,7 @@ def _changeable(server: ServerControl, protected: Collection[str]) -> Setting:
     return min(known, key=lambda one: (one.apply_by is not ApplyBy.RELOAD, one.kind == "string", one.name))
 
 
-def timeouts(at: Examined) -> Diagnoses:
+def session_timeouts(at: Examined) -> Diagnoses:
     """The timeouts of a session as users have it, without hdbkit's own limits; of a run those that it will reach."""
     if plan := at.plan:
         idle = answered(lambda: idle_timeout(at.engine, plan, at.session), None)
@@ -201,51 +199,6 @@ def timeouts(at: Examined) -> Diagnoses:
         yield Diagnosis("timeouts", State.WARNING, str(limit))
     if not limits_of_session:
         yield Diagnosis("timeouts", State.OK, "the account's statements and transactions have no timeout")
-
-
-def connections(at: Examined) -> Diagnoses:
-    """How many connections are free: a problem of a run that needs more."""
-    free = answered(lambda: at.engine.free_connections(at.session), None)
-    if at.plan is not None:
-        yield from _connections_of_run(at, at.plan, free)
-    elif free is None:
-        yield Diagnosis("free connections", State.OK, "the server has no limit")
-    elif at.pooling.mode is not PoolMode.DIRECT:
-        text = f"the server allows {free} more to the pooler; how many the pooler allows is in its own configuration"
-        yield Diagnosis("free connections", State.OK, text)
-    else:
-        state = State.OK if free >= FEW_CONNECTIONS else State.WARNING
-        users = max(free - 1, 0)
-        yield Diagnosis("free connections", state, f"{free} more, enough for {users} virtual users")
-
-
-def _connections_of_run(at: Examined, plan: RunPlan, free: int | None) -> Diagnoses:
-    if at.pooling.mode is PoolMode.TRANSACTION:  # users share connections of the server
-        return
-    load, needed = plan.load, plan.load.sessions + CONNECTIONS_BESIDE_CLIENTS - 1  # this session is one of the two
-    if free is not None and free < needed:
-        detail = f"{users_of(load)} need {needed} more connections, but {at.target.described} allows {free}"
-        advice = f"use fewer {sessions_of(load)} or raise the server's connection limit"
-        yield Diagnosis("free connections", State.PROBLEM, detail, advice)
-    elif at.pooling.mode is PoolMode.SESSION and (served := at.engine.served(at.target, needed)) < needed:
-        detail = (
-            f"{users_of(load)} and the run's own {CONNECTIONS_BESIDE_CLIENTS} sessions need {needed + 1} connections "
-            f"of the pool with session pooling, but the pooler of {at.target.described} gave {served + 1}"
-        )
-        advice = f"use fewer {sessions_of(load)}, or raise the pooler's limit: {POOL_LIMITS}"
-        yield Diagnosis("free connections", State.PROBLEM, detail, advice)
-
-
-def users_of(load: Load) -> str:
-    """The virtual users of a load, with their sessions, as text."""
-    if load.sessions_per_user == 1:
-        return f"{load.virtual_users} virtual users"
-    return f"{load.virtual_users} virtual users with {load.sessions_per_user} sessions each"
-
-
-def sessions_of(load: Load) -> str:
-    """The word for what has a connection of its own."""
-    return "virtual users" if load.sessions_per_user == 1 else "sessions"
 
 
 def _memory(at: Examined) -> Diagnoses:
@@ -289,7 +242,7 @@ def _kernel(at: Examined) -> Diagnoses:
         yield Diagnosis("server's host", State.OK, f"its kernel allows what the database needs: {shared}")
 
 
-def environment(at: Examined) -> Diagnoses:
+def driver_environment(at: Examined) -> Diagnoses:
     """Variables of the environment that the driver applies."""
     if names := at.engine.influences(at.target):
         text = f"the driver applies {', '.join(names)} of the environment, which decide how sessions work"
@@ -329,12 +282,12 @@ OF_SERVERS: Final[Mapping[str, Callable[[Examined], Diagnoses]]] = {
     "role": role,
     "privileges": _grants,
     "sweeps": _settings_control,
-    "timeouts": timeouts,
-    "free connections": connections,
+    "timeouts": session_timeouts,
+    "free connections": free_connections,
     "memory": _memory,
     "server's host": _kernel,
     "settings": _settings,
-    "environment": environment,
+    "environment": driver_environment,
     "clock": _clock,
     "snapshots": _snapshots,
 }

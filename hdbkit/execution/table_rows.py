@@ -24,7 +24,7 @@ from hdbkit.results import columns
 from hdbkit.results.columns import Source
 from hdbkit.results.manifest import Manifest
 
-Lines = list[dict[str, Any]]
+SourceLines = list[dict[str, Any]]
 Rows = Sequence[Mapping[str, Any]]
 _SAME_US = 1_500_000
 """How far apart two reports of one event are at most, as some servers keep whole seconds."""
@@ -77,7 +77,7 @@ def _with_edges(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, **closing} if not row["edge"] and row["sent_ns"] >= last else row for row in samples]
 
 
-def _devices(noted: Noted, _: Lines) -> Rows:
+def _devices(noted: Noted, _: SourceLines) -> Rows:
     return [
         {"t_us": row["t_us"], "name": name, "device": device, "value": value}
         for row in noted.host
@@ -85,7 +85,7 @@ def _devices(noted: Noted, _: Lines) -> Rows:
     ]
 
 
-def _server_host(_: Noted, lines: Lines) -> Rows:
+def _server_host(_: Noted, lines: SourceLines) -> Rows:
     """Each figure at the middle of its query."""
     return [
         {"t_us": (line["t_sent_us"] + line["t_returned_us"]) // 2}
@@ -95,7 +95,7 @@ def _server_host(_: Noted, lines: Lines) -> Rows:
     ]
 
 
-def _clients(noted: Noted, lines: Lines) -> Rows:
+def _clients(noted: Noted, lines: SourceLines) -> Rows:
     """One row per client from the samples at the edges and the end; one without an end was killed."""
     manifest = noted.manifest
     rows = {
@@ -113,7 +113,7 @@ def _clients(noted: Noted, lines: Lines) -> Rows:
     return list(rows.values())
 
 
-def _errors(_: Noted, lines: Lines) -> Rows:
+def _errors(_: Noted, lines: SourceLines) -> Rows:
     """The clients' errors, added up by class, code, text and operation."""
     total: dict[tuple[str, ...], dict[str, Any]] = {}
     for row in lines:
@@ -126,7 +126,7 @@ def _errors(_: Noted, lines: Lines) -> Rows:
     return sorted(total.values(), key=lambda row: -row["count"])
 
 
-def _waits(noted: Noted, lines: Lines) -> Rows:
+def _waits(noted: Noted, lines: SourceLines) -> Rows:
     """A sample has at least one row, that of the session that asked."""
     users, rows = _Users(noted.lines(columns.SESSION_LINES)), []
     for line in lines:
@@ -204,7 +204,7 @@ def events_once(lines: Rows) -> Rows:
     return [{"t_us": at, "kind": kind, "text": text} for (kind, text), moments in times.items() for at in moments]
 
 
-_ROWS: Final[Mapping[str, Callable[[Noted, Lines], Rows]]] = {
+_ROWS: Final[Mapping[str, Callable[[Noted, SourceLines], Rows]]] = {
     "counters": lambda noted, _: noted.samples,
     "load_hosts": lambda _, lines: [line for line in lines if "load_host" in line],
     "host": lambda noted, _: noted.host,

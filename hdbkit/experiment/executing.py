@@ -123,7 +123,7 @@ def take_over(folder: ExperimentFolder, targets: Sequence[Target], control: Cont
     is compared when the experiment is resumed.
     """
     with folder.executing():
-        require_same(folder, Servers(targets, control))
+        _require_same_servers(folder, Servers(targets, control))
         plan = read_plan(folder)
         command = plan.command if folder.is_own else ""
         folder.accept(plan.at(targets).model_copy(update={"command": command}))
@@ -315,7 +315,7 @@ def start_same(folder: ExperimentFolder, planned: Sequence[Target], servers: Ser
         _require(folder, identity, control)
 
 
-def require_same(folder: ExperimentFolder, servers: Servers) -> None:
+def _require_same_servers(folder: ExperimentFolder, servers: Servers) -> None:
     """Raise ``InputError`` for a server on which the experiment was not run; one that does not answer may be it."""
     for position, (_, control) in enumerate(servers.each):
         with suppress(ServerFailed, CannotConnect):

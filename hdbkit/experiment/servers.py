@@ -17,7 +17,7 @@ from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import HdbkitError, ServerDown, ServerFailed
 from hdbkit.experiment.plan import ExperimentPlan
-from hdbkit.experiment.preparing import keeps_data
+from hdbkit.experiment.run_data import keeps_data
 from hdbkit.results.experiment_folder import ExperimentFolder, only_experiment
 from hdbkit.results.journal import Step
 from hdbkit.servers.values import with_unit

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.config import Preparation, Target
@@ -54,6 +54,12 @@ class SidesPlan(ExperimentPlan):
         default=(),
         description="the numbers of blocks, in all, at which earlier experiments under its label could end",
     )
+
+    @model_validator(mode="after")
+    def _of_its_sides(self) -> Self:
+        if any(run.configuration >= len(self.sides) for run in self.runs):
+            raise ValueError("its runs name sides that it does not have")
+        return self
 
     @property
     def ends(self) -> tuple[int, ...]:

@@ -66,7 +66,7 @@ class SweepAnalysis:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """One row per planned run: place, settings and outcome; see ``results.experiment_folder.runs_frame``.
+        """One row per planned run: place, settings and outcome; see ``results.experiment_runs.runs_frame``.
 
         Where configurations alternate within runs, one row per run and configuration.
         """
@@ -186,10 +186,10 @@ class SweepAnalysis:
 
     @cached_property
     def answer(self) -> str:
-        """The strongest conclusion in one sentence, and in a second one the result of the winners' fresh blocks."""
-        first = answer(self.cell_ratios, self.metric, self.plan.spec.smallest_effect, self.effect_ratios)
-        second = winner_answer(self.winner_ratios, self.plan.spec.winner_blocks)
-        return f"{first} {second}" if second else first
+        """The strongest conclusion in one sentence: where the best have fresh blocks, that of these."""
+        of_fresh = winner_answer(self.winner_ratios, self.plan.spec.winner_blocks)
+        smallest = self.plan.spec.smallest_effect
+        return of_fresh or answer(self.cell_ratios, self.metric, smallest, self.effect_ratios)
 
     @cached_property
     def best(self) -> Ratio | None:

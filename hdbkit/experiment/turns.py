@@ -25,7 +25,8 @@ from hdbkit.experiment.course import Course, given_up, outcome
 from hdbkit.experiment.events import EventKind
 from hdbkit.experiment.kinds import kind_of
 from hdbkit.experiment.plan import Cell, PlannedRun, run_plan
-from hdbkit.experiment.preparing import counted, prepare_run
+from hdbkit.experiment.preparing import prepare_run
+from hdbkit.experiment.run_data import committed_count
 from hdbkit.experiment.servers import Servers
 from hdbkit.experiment.switching import switching
 from hdbkit.plan import RunPlan
@@ -144,7 +145,10 @@ class Turns:
     def _check_restored(self, cell: Cell) -> None:
         """Raise ``ServerFailed`` if a command of the target has not brought the data back."""
         url = cell.target.url
-        if cell.target.control.commands.restore and (count := counted(cell.target, cell.workload)) is not None:
+        if (
+            cell.target.control.commands.restore
+            and (count := committed_count(cell.target, cell.workload)) is not None
+        ):
             first = self.restored.setdefault(url, count)
             if count != first:
                 raise ServerFailed(

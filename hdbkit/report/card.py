@@ -10,47 +10,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 from markupsafe import Markup
 
 from hdbkit.analysis.wording import TOO_FEW, says_nothing
 from hdbkit.caution import Caution, Kind
-from hdbkit.charts.chart import Chart
 from hdbkit.charts.intervals import Limits, times
-from hdbkit.config.metric import Metric
 from hdbkit.report import templates
 from hdbkit.report.tables import Table
 from hdbkit.results.manifest import CheckLine, Manifest
-from hdbkit.text import many
+from hdbkit.text import many, share
 
 _WIDE, _EDGE = 360.0, 26.0
 """The width of the picture of an interval and its margins, in pixels."""
-MARKS = {"faster": "good", "slower": "bad", "equivalent": "good", "undecided": "unsure"}
+_CARD_MARKS = {"faster": "good", "slower": "bad", "equivalent": "good", "undecided": "unsure"}
 """How a verdict is marked; a slower side is no failure, but stands out."""
-
-
-class Found(Protocol):
-    """What the results of all experiments have (``hdbkit.api.ExperimentResult``)."""
-
-    @property
-    def answer(self) -> str:
-        """The result in sentences."""
-
-    @property
-    def warnings(self) -> list[str]:
-        """The reasons to doubt it, each without its full stop."""
-
-    @property
-    def notice(self) -> str:
-        """The notice of the workload."""
-
-    @property
-    def metric(self) -> Metric:
-        """The metric of its runs."""
-
-    def charts(self) -> dict[str, Chart]:
-        """Its charts by their keys."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +35,7 @@ class Bar:
     low: float
     high: float
     smallest_effect: float
+    confidence: float = 0.95
 
     @property
     def words(self) -> str:
@@ -69,7 +44,7 @@ class Bar:
             return "no interval"
         if says_nothing(self.low, self.high):
             return TOO_FEW
-        return f"95 % interval {times(self.low)} to {times(self.high)}"
+        return f"{share(self.confidence)} interval {times(self.low)} to {times(self.high)}"
 
     @cached_property
     def _limits(self) -> Limits:
@@ -140,7 +115,7 @@ class Card:
     @property
     def mark(self) -> str:
         """How the verdict is marked."""
-        return "failed" if self.failed else MARKS.get(self.verdict, "plain")
+        return "failed" if self.failed else _CARD_MARKS.get(self.verdict, "plain")
 
     @property
     def checked(self) -> str:
@@ -166,11 +141,6 @@ class Card:
         """The card with its style, notes and tables, as a notebook shows and keeps it."""
         made = templates().get_template("notebook_card.html")
         return made.render(card=self, notice=notice, tables=tables, lines=lines)
-
-
-def answer_card(answer: str, notice: str, warnings: Sequence[str]) -> str:
-    """An answer with its warnings as a notebook shows it."""
-    return Card("", answer, "measured", "", warnings=warnings).in_notebook(notice)
 
 
 def measured_by(manifests: Sequence[Manifest], users: Sequence[int] = ()) -> list[str]:

@@ -95,7 +95,7 @@ def card(finding: Finding, evidence: Evidence) -> Card:
         of = f"{best.label}{at} against {best.against}: {metric.name} {percent(best.ratio, metric)}"
     bar = None
     if headline is None and best is not None and best.ratio is not None:
-        bar = Bar(best.ratio, *best.interval, finding.smallest_effect or 0.0)
+        bar = Bar(best.ratio, *best.interval, finding.smallest_effect or 0.0, finding.confidence)
     return Card(
         question=finding.question,
         answer=finding.answer,
@@ -112,11 +112,11 @@ def card(finding: Finding, evidence: Evidence) -> Card:
 
 
 def experiment_card(experiment: Experiment, *lines: str) -> str:
-    """The result of an experiment as a notebook shows it, with its ratios; ``lines`` stand below its notes."""
+    """The result of an experiment as a notebook shows it, the best ratios first; ``lines`` stand below its notes."""
     finding, evidence = experiment.finding, experiment.evidence()
     said = [_sentence(line) for line in filter(None, [*finding.notes, *lines])]
     notice = f"{evidence.kicker}: {finding.notice}"
-    return card(finding, evidence).in_notebook(notice, [*ratio_tables(finding), *evidence.tables], said)
+    return card(finding, evidence).in_notebook(notice, [*ratio_tables(finding, ranked=True), *evidence.tables], said)
 
 
 def _sentence(text: str) -> str:

@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from hdbkit.analysis.sweep.answers import in_these_runs
 from hdbkit.analysis.sweep.latencies import latency_metric
-from hdbkit.analysis.wording import TOO_FEW, needed_text, percent, percent_of_ratio, percents, says_nothing
+from hdbkit.analysis.wording import CONFIDENCE, needed_text, percent, percent_of_ratio, percents
 from hdbkit.charts.style import axis_title
 from hdbkit.config.metric import Measure, Metric
-from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell, heading, milliseconds
+from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell, heading, three_digits
 from hdbkit.results.finding import Finding, Of, Ratio, Verdict
-from hdbkit.text import virtual_users
+from hdbkit.text import share, virtual_users
 
 _PER_S = 4
 """The column of all operations per second."""
 _LATENCY = Metric(name="latency", title="latency", unit="ms", measure=Measure.QUANTILE)
 
 
-def ratio_tables(finding: Finding, *, in_rows: bool = False) -> list[Table]:
+def ratio_tables(finding: Finding, *, in_rows: bool = False, ranked: bool = False) -> list[Table]:
     """What is compared: cells, winners, operations, and the figures of two sides.
 
-    ``in_rows``: each count of users is a row of its own too, as a narrow screen needs it.
+    ``in_rows``: each count of users is a row of its own too, as a narrow screen needs it. ``ranked``: cells are
+    listed from the best to the worst, where each has a row.
     """
     cells, metric = finding.of(Of.METRIC), finding.metric
+    if ranked:
+        cells.sort(key=lambda ratio: math.inf if ratio.value is None else -float(metric.score(ratio.value)))
     several = len({ratio.virtual_users for ratio in cells}) > 1
     in_a_grid = not in_rows and several and any(ratio.verdict is Verdict.BASELINE for ratio in cells)
     figures = figures_table(finding)
     in_figures = len(cells) == 1 and bool(figures)
-    tables = [verdict_matrix(cells, metric) if in_a_grid else verdict_table(cells, metric)] if cells else []
+    level = finding.confidence
+    tables = [verdict_matrix(cells, metric) if in_a_grid else verdict_table(cells, metric, confidence=level)]
     return [
-        *([] if in_figures else tables),
+        *(tables if cells and not in_figures else []),
         *winner_table(finding.of(Of.WINNER), metric),
-        *operation_tables(finding.of(Of.OPERATION), metric),
+        *operation_tables(finding.of(Of.OPERATION), metric, level),
         *figures,
     ]
 
@@ -79,12 +84,18 @@ def _cell(ratio: Ratio | None, metric: Metric) -> str:
     return "\n".join(filter(None, [value, f"{per_s} /s", change, interval.replace(" % to", " to"), words]))
 
 
-def verdict_table(ratios: Sequence[Ratio], metric: Metric, title: str = "") -> Table:
+def verdict_table(ratios: Sequence[Ratio], metric: Metric, title: str = "", confidence: float = CONFIDENCE) -> Table:
     """A row per ratio, marked by its verdict; with what it refers to where there is no row of that."""
     bases = any(ratio.base_runs is not None for ratio in ratios)
     rows = [[*_row(ratio, metric), *([_value(ratio.base, metric)] if bases else [])] for ratio in ratios]
     head = ["configuration", "users", "runs", f"mean {metric.heading}", heading("operations_per_s")]
-    head += ["change", "95 % interval", "verdict", "in words", *([f"mean of {ratios[0].against}"] if bases else [])]
+    head += [
+        "change",
+        f"{share(confidence)} interval",
+        "verdict",
+        "in words",
+        *([f"mean of {ratios[0].against}"] if bases else []),
+    ]
     numeric = [False, True, True, True, True, True, True, False, False, *([True] if bases else [])]
     if all(ratio.operations_per_s is None for ratio in ratios):  # as of two sides
         at = _PER_S
@@ -124,18 +135,19 @@ def winner_table(ratios: Sequence[Ratio], metric: Metric) -> list[Table]:
     return [Table("The fastest, repeated in fresh blocks", head, rows, numeric, marks, note)]
 
 
-def operation_tables(ratios: Sequence[Ratio], metric: Metric) -> list[Table]:
+def operation_tables(ratios: Sequence[Ratio], metric: Metric, confidence: float = CONFIDENCE) -> list[Table]:
     """The change of each operation's time, a table for each count of users; none without such ratios."""
     by_users: dict[int | None, list[Ratio]] = {}
     for ratio in ratios:
         by_users.setdefault(ratio.virtual_users, []).append(ratio)
     return [
-        _operation_matrix(of_users, metric, f" at {virtual_users(users)}" if users and len(by_users) > 1 else "")
+        _operation_matrix(of_users, metric, where, confidence)
         for users, of_users in by_users.items()
+        for where in [f" at {virtual_users(users)}" if users and len(by_users) > 1 else ""]
     ]
 
 
-def _operation_matrix(ratios: Sequence[Ratio], metric: Metric, where: str) -> Table:
+def _operation_matrix(ratios: Sequence[Ratio], metric: Metric, where: str, confidence: float) -> Table:
     """A row per operation: its time with what all refer to, and its change with each label, marked by the verdict."""
     ordered = sorted(ratios, key=lambda ratio: ratio.configuration or 0)
     labels = list(dict.fromkeys(ratio.label for ratio in ordered if ratio.verdict is not Verdict.BASELINE))
@@ -146,12 +158,13 @@ def _operation_matrix(ratios: Sequence[Ratio], metric: Metric, where: str) -> Ta
     for operation, of_it in by_operation.items():
         time = metric.of_operation(operation)
         base = next((ratio.base for ratio in of_it.values() if ratio.base is not None), None)
-        changes = [percent_of_ratio(of_it[label], time) or UNKNOWN for label in labels]
+        each = [of_it.get(label) for label in labels]  # of several commits, not all completed the same
+        changes = [(percent_of_ratio(ratio, time) if ratio else "") or UNKNOWN for ratio in each]
         rows.append([operation, UNKNOWN if base is None else time.text(base), *changes])
-        marks.append(["", "", *(_mark(of_it[label]) for label in labels)])
+        marks.append(["", "", *map(_mark, each)])
     note = (
-        f"Mean time with {ratios[0].against}; change of the time otherwise{in_these_runs(ratios)}, with its 95 % "
-        "interval. The intervals of all operations hold together."
+        f"Mean time with {ratios[0].against}; change of the time otherwise{in_these_runs(ratios)}, with its "
+        f"{share(confidence)} interval. The intervals of all operations hold together."
         if any(ratio.is_known for ratio in ratios)
         else f"Mean time with {ratios[0].against}; change of the time otherwise."
     )
@@ -182,7 +195,7 @@ def _figures_of(finding: Finding, label: str, against: str, title: str) -> Table
           for ratio in of_metric if len(of_metric) == 1),
         *([heading(ratio.figure), cell(ratio.base), cell(ratio.value), *_change(ratio, metric.rate)]
           for ratio in ratios if ratio.of is Of.COUNT),
-        *([f"{ratio.figure} {ratio.quantile} (ms)", milliseconds(ratio.base), milliseconds(ratio.value),
+        *([f"{ratio.figure} {ratio.quantile} (ms)", three_digits(ratio.base), three_digits(ratio.value),
            *_change(ratio, _LATENCY)] for ratio in latencies),
     ]  # fmt: skip
     note = (
@@ -190,7 +203,7 @@ def _figures_of(finding: Finding, label: str, against: str, title: str) -> Table
         if any(ratio.is_known for ratio in latencies)
         else "Without intervals: a difference here may be noise, of percentiles above all."
     )
-    head = ["figure", against, label, "change", "95 % interval"]
+    head = ["figure", against, label, "change", f"{share(finding.confidence)} interval"]
     return Table(f"{title}, geometric means over their runs", head, rows, [False, *[True] * 4], note=note)
 
 
@@ -198,9 +211,7 @@ def _change(ratio: Ratio, metric: Metric) -> list[str]:
     """The change of a figure, and its interval where it has one."""
     if ratio.ratio is None:
         return [cell(None), ""]
-    low, high = ratio.interval
-    ends = "" if not ratio.is_known else TOO_FEW if says_nothing(low, high) else percents(low, high, metric)
-    return [percent(ratio.ratio, metric), ends]
+    return [percent(ratio.ratio, metric), percents(*ratio.interval, metric) if ratio.is_known else ""]
 
 
 def latency_table(ratios: Sequence[Ratio]) -> list[Table]:

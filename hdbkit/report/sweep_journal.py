@@ -51,10 +51,10 @@ _WORDS = {
 _MIN_S = 0.05
 """Steps that take less are left out."""
 
-Journal = Sequence[JournalLine]
+JournalLines = Sequence[JournalLine]
 
 
-def settings_table(tried: Mapping[str, Sequence[str]], journal: Journal) -> list[Table]:
+def settings_table(tried: Mapping[str, Sequence[str]], journal: JournalLines) -> list[Table]:
     """The settings that were tried, before and after the sweep; none where it changed none."""
     servers = ExperimentState(journal).servers
     if not tried or not servers:
@@ -70,7 +70,7 @@ def settings_table(tried: Mapping[str, Sequence[str]], journal: Journal) -> list
     return [Table("Server restored?", head, rows, [False] * len(head), note=note)]
 
 
-def restored(journal: Journal) -> str:
+def restored(journal: JournalLines) -> str:
     """When the server's settings were restored; empty where they are not, or were never changed."""
     whole = ExperimentState(journal)
     state = next(iter(whole.servers.values()), None)
@@ -83,7 +83,7 @@ def restored(journal: Journal) -> str:
     return f"At {at} UTC {done}.{read}"
 
 
-def unrestored(journal: Journal, experiment_id: str) -> list[str]:
+def unrestored(journal: JournalLines, experiment_id: str) -> list[str]:
     """A warning where the server still has settings of the sweep, or has others than before it; none otherwise."""
     servers = ExperimentState(journal).servers.values()
     if any(state.changed for state in servers):
@@ -100,7 +100,7 @@ def unrestored(journal: Journal, experiment_id: str) -> list[str]:
     ]
 
 
-def order_table(runs: pd.DataFrame, metric: Metric, labels: Mapping[int, str], journal: Journal) -> Table:
+def order_table(runs: pd.DataFrame, metric: Metric, labels: Mapping[int, str], journal: JournalLines) -> Table:
     """Every planned run in its order, when it started, and what was done to the server before it."""
     begun = {line.number: line for line in journal if line.step is Step.RUN_STARTED}
     rows = []
@@ -136,7 +136,7 @@ def order_table(runs: pd.DataFrame, metric: Metric, labels: Mapping[int, str], j
     return Table("Order of the runs", head, rows, numeric, note=_NOTE)
 
 
-def events_table(journal: Journal) -> Table:
+def events_table(journal: JournalLines) -> Table:
     """What happened besides successful runs."""
     rows = [
         [f"{line.at:%Y-%m-%d} {_clock(line.at)}", text]

@@ -147,8 +147,12 @@ def shortened(text: str) -> str:
 
 def milliseconds(latency_us: float | None) -> str:
     """Microseconds as milliseconds with three significant digits; empty where they are not known."""
-    if latency_us is None or math.isnan(latency_us):
+    return three_digits(None if latency_us is None else latency_us / 1000)
+
+
+def three_digits(value: float | None) -> str:
+    """A value with three significant digits and at most three decimals; empty where it is not known."""
+    if value is None or math.isnan(value):
         return cell(None)
-    value = latency_us / 1000
     decimals = max(0, 2 - math.floor(math.log10(value))) if value > 0 else 0
     return f"{value:,.{min(decimals, 3)}f}"

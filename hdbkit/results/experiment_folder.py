@@ -31,7 +31,7 @@ from hdbkit.results.seal import drop_sealed, is_revoked, is_sealed, read_sealed,
 
 _PLAN, _BEFORE = "plan", "settings before"
 """The kinds of sealed files."""
-Plan = TypeVar("Plan", bound=BaseModel)
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class ExperimentFolder:
                 return list(content.get("plans", ()))
         return []
 
-    def read_plan(self, model: type[Plan]) -> Plan:
+    def read_plan(self, model: type[_Model]) -> _Model:
         """The plan as a ``model``, read again only if the file has changed.
 
         Raises ``DamagedResult`` if it is missing or damaged.

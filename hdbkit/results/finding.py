@@ -19,7 +19,7 @@ from hdbkit.caution import Caution
 from hdbkit.config.metric import Metric
 from hdbkit.results.run_result import Figures
 
-Warned = Annotated[
+WarningText = Annotated[
     str, PlainValidator(Caution.of), PlainSerializer(str, return_type=str), WithJsonSchema({"type": "string"})
 ]
 """A warning with its kind (:class:`hdbkit.caution.Caution`); in JSON its text."""
@@ -109,7 +109,11 @@ class Ratio(Figures):
     runs: int = Field(default=0, description="runs that count; of an effect pairs, of an interaction sets of four")
     base_runs: int | None = None
     base: float | None = Field(default=None, description="the figure of what it is compared with")
-    value: float | None = Field(default=None, description="the figure: geometric mean of its runs")
+    value: float | None = Field(
+        default=None,
+        description="the figure: geometric mean of its runs; the time of an operation in s, its quantiles in ms, "
+        "else in the unit of the metric",
+    )
     operations_per_s: float | None = Field(default=None, description="mean, of all types")
     ratio: float | None = None
     low: float | None = Field(default=None, description="simultaneous interval; null without replication")
@@ -200,9 +204,9 @@ class Finding(Figures):
     explanation: str = Field(default="", description="why one side is faster, where waits were sampled")
     advice: str = Field(default="", description="what would decide; empty where nothing is undecided")
     notes: tuple[str, ...] = ()
-    warnings: tuple[Warned, ...] = Field(default=(), description="reasons to doubt it")
+    warnings: tuple[WarningText, ...] = Field(default=(), description="reasons to doubt it")
     smallest_effect: float | None = Field(default=None, description="the smallest relative difference that matters")
-    confidence: float = 0.95
+    confidence: float = Field(default=0.95, description="of its intervals, as its sentences state it")
     runs_failed: int = Field(default=0, description="planned runs without a result")
     checks_failed: dict[str, int] = Field(default_factory=dict, description="runs that failed each check")
     is_open: bool = Field(default=False, description="what was asked for is not known")

@@ -37,7 +37,7 @@ def _warned(given: Any) -> Caution:
     return Caution(given["text"], next((one for one in Kind if one.value == given.get("kind")), Kind.OTHER))
 
 
-Warned = Annotated[
+WarningOfKind = Annotated[
     str,
     PlainValidator(_warned),
     PlainSerializer(lambda one: {"text": str(one), "kind": Caution.of(one).kind.value}),
@@ -256,7 +256,7 @@ class Manifest(BaseModel):
     )
     supervisor_pid: int | None = None
     ended_early: str = Field(default="", description="why it ended early by itself; empty if it did not")
-    warnings: list[Warned] = Field(
+    warnings: list[WarningOfKind] = Field(
         default_factory=list, description="what was wrong with schema and load before the run, and with its faults"
     )
     doing: str = Field(default="", description="what is being done at the end of the run, while it lasts")

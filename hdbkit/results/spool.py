@@ -67,7 +67,7 @@ class SpoolWriter:
     def append(
         self, scheduled_ns: int, start_ns: int, end_ns: int, head: bytes, outcome: int, retries: int, error_class: int
     ) -> None:
-        """Write one record; times are of the monotonic clock, ``head`` is one of ``records.Heads``."""
+        """Write one record; times are of the monotonic clock, ``head`` is one of :class:`Heads`."""
         at = self._at
         self._pack(self._map, at, scheduled_ns, start_ns, end_ns, head, outcome, retries, error_class, VALID)
         self._at = at = at + self._size

@@ -58,12 +58,13 @@ def commits_between(checkout: Path, first: str, last: str) -> list[str]:
 
 def subject_of(checkout: Path, commit: str) -> str:
     """The first line of a commit's message."""
-    return _git(checkout, "show", "--no-patch", "--format=%s", commit).stdout.strip()
+    return _git(checkout, "show", "--no-patch", "--format=%s", "--end-of-options", commit).stdout.strip()
 
 
 def described_build(checkout: Path, commit: str) -> str:
     """A commit by the tag that it has or comes after (``v17.2``, ``v17.2-31-gabcdef12``), else its digits."""
-    return _git(checkout, "describe", "--tags", "--always", f"--abbrev={_SHOWN}", commit).stdout.strip()
+    words = ("describe", "--tags", "--always", f"--abbrev={_SHOWN}", "--end-of-options")
+    return _git(checkout, *words, commit).stdout.strip()
 
 
 def short(commit: str) -> str:

@@ -30,7 +30,7 @@ from hdbkit.errors import InputError
 from hdbkit.service.tokens import Role, Tokens
 from hdbkit.web.endpoint import EndpointOptions, listening, require_web
 from hdbkit.web.gate import RequestGate
-from hdbkit.web.guard import ANYONE, AuditLog, Guard, TokenScope, bearer_token
+from hdbkit.web.guard import ANYONE, AuditLog, ConnectionScope, Guard, bearer_token
 
 if TYPE_CHECKING:
     from hdbkit.service.jobs import JobStore
@@ -151,7 +151,7 @@ def application(
     sessions = BrowserSessions(tokens, secure)
     open_to_all = {_HEALTH, SIGN_IN, *STATIC_FILES}
 
-    def who(scope: TokenScope) -> object | None:
+    def who(scope: ConnectionScope) -> object | None:
         if scope["path"] in open_to_all:
             return ANYONE
         if scope["path"].startswith(_API):

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from hdbkit.config.problems import problems_of_details
 from hdbkit.errors import ConfigErrors, DamagedResult, HdbkitError, InputError, Problem
 from hdbkit.service.jobs import Busy, NoJob
-from hdbkit.web.guard import Application, Message, Receive, Send, TokenScope
+from hdbkit.web.guard import Application, ConnectionScope, Message, Receive, Send
 
 
 class Ascii(JSONResponse):
@@ -107,7 +107,7 @@ class Headers:
         self._app = app
         self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
 
-    async def __call__(self, scope: TokenScope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: ConnectionScope, receive: Receive, send: Send) -> None:
         """Serve one request."""
 
         async def adding(message: Message) -> None:

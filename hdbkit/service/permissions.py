@@ -20,7 +20,7 @@ from hdbkit.service import answers
 from hdbkit.service.answers import Refused
 from hdbkit.service.job_folder import Job
 from hdbkit.service.jobs import JobStore, require_target
-from hdbkit.service.requests import content_of
+from hdbkit.service.request_body import content_of
 from hdbkit.service.tokens import Holder, Role
 from hdbkit.service.verbs import Verb
 from hdbkit.web.guard import BODY, HOLDER, header

@@ -5,7 +5,6 @@ A request is validated in the workspace of its service, which the validators get
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -15,8 +14,7 @@ from hdbkit.analysis.comparison import sides
 from hdbkit.analysis.run.latency_limit import Limit
 from hdbkit.api import Workspace, max_rate
 from hdbkit.config import Load, SweepSpec
-from hdbkit.config.cluster import FORMS
-from hdbkit.config.cluster import Cluster as ClusterText
+from hdbkit.config.cluster import FORMS, Cluster
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.problems import problems_of_details
 from hdbkit.config.specs import AnyLoad, AnyWorkload, OtherSpec
@@ -32,9 +30,6 @@ _WORD = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 _REF = r"^[A-Za-z0-9][A-Za-z0-9_./~^-]{0,199}$"
 _NAMES = r"^[A-Za-z0-9][A-Za-z0-9_.,:+-]{0,499}$"
 _FILLED_IN = ("definition", "statements")
-MAX_DEPTH = 32
-"""Lists and objects within each other in a request."""
-MAX_VALUES = 10_000
 _MAX_PROBLEMS = 20
 
 
@@ -77,13 +72,13 @@ def _sweep(given: Any, info: ValidationInfo) -> Any:
 TargetName = Annotated[
     str, Field(pattern=_WORD, description="name of a target in the workspace's targets file", examples=["lab"])
 ]
-Workload = Annotated[
+GivenWorkload = Annotated[
     AnyWorkload | None,
     BeforeValidator(_workload),
     Field(description="the workload: its kind and scale, or 'folder', the name of a folder in 'workloads'"),
 ]
 GivenLoad = Annotated[AnyLoad | None, Field(description="options of the load")]
-Cluster = Annotated[ClusterText | None, Field(description=f"load hosts that load the rows: {FORMS}")]
+GivenCluster = Annotated[Cluster | None, Field(description=f"load hosts that load the rows: {FORMS}")]
 _NONE = {"properties": {name: {"maxProperties": 0} for name in ("settings", "factors", "settings_file")}}
 Sweep = Annotated[
     SweepSpec,
@@ -92,7 +87,7 @@ Sweep = Annotated[
 ]
 Label = Annotated[str | None, Field(pattern=_WORD, description="a name to find the runs by")]
 Users = Annotated[list[Annotated[int, Field(ge=1, le=100_000)]], Field(max_length=50, description="user counts")]
-Runs = Annotated[
+RunNames = Annotated[
     str, Field(pattern=_NAMES, description="ids of runs or unique parts, separated by commas, or a label or profile")
 ]
 Blocks = Annotated[int, Field(ge=1, le=10_000, description="passes over everything that is measured")]
@@ -131,7 +126,7 @@ class RunRequest(OfTarget):
     """Run a workload against its schema."""
 
     verb = "run"
-    workload: Workload = None
+    workload: GivenWorkload = None
     load: GivenLoad = None
     label: Label = None
 
@@ -149,17 +144,17 @@ class BuildRequest(OfTarget):
     """Build a workload's schema and its data, and check the result."""
 
     verb = "build"
-    workload: Workload = None
+    workload: GivenWorkload = None
     loaders: int | None = Field(default=None, ge=1, le=1000, description="loader processes; default: one per core")
     from_files: str | None = Field(default=None, pattern=_WORD, description="name of files that datagen wrote")
-    cluster: Cluster = None
+    cluster: GivenCluster = None
 
 
 class CheckRequest(OfTarget):
     """Check a schema: row counts, indexes, routines and consistency conditions."""
 
     verb = "check"
-    workload: Workload = None
+    workload: GivenWorkload = None
     answers: bool = Field(default=False, description="check the operations' answers, too")
 
 
@@ -167,7 +162,7 @@ class CheckWorkloadRequest(OfTarget):
     """Have a server parse every statement of a workload of the folder 'workloads'; nothing is executed."""
 
     verb = "check-workload"
-    workload: Workload
+    workload: GivenWorkload
 
 
 class DatagenRequest(Request):
@@ -175,7 +170,7 @@ class DatagenRequest(Request):
 
     verb = "datagen"
     name: str = Field(pattern=_WORD, description="name of the files; an interrupted job of that name is continued")
-    workload: Workload = None
+    workload: GivenWorkload = None
     format: Format = Format.CSV
     chunks: int | None = Field(
         default=None, ge=1, le=100_000, description="files of each table; default: one per part"
@@ -214,7 +209,7 @@ class ReleasesRequest(Request):
     )
     refs: list[Annotated[str, Field(pattern=_REF)]] = Field(min_length=1, max_length=50, description="commits")
     bisect: bool = Field(default=False, description="search for the commit with most of a slowdown")
-    workload: Workload = None
+    workload: GivenWorkload = None
     load: GivenLoad = None
     virtual_users: Users = Field(default=[])
     blocks: Blocks = sides.DEFAULT_BLOCKS
@@ -224,14 +219,14 @@ class DropRequest(OfTarget):
     """Drop a workload's tables and routines, and nothing else."""
 
     verb = "drop"
-    workload: Workload = None
+    workload: GivenWorkload = None
 
 
 class DoctorRequest(OfTarget):
     """Examine a target before it is measured."""
 
     verb = "doctor"
-    workload: Workload = None
+    workload: GivenWorkload = None
 
 
 class SweepRequest(OfTarget):
@@ -253,9 +248,9 @@ class FindMaxRequest(OfTarget):
 
     verb = "find-max"
     limit: Limit = Field(description="limit on the response time, such as p95=20ms")
-    workload: Workload = None
+    workload: GivenWorkload = None
     load: GivenLoad = None
-    blocks: Annotated[int, Field(ge=2, le=1000)] = max_rate.DEFAULT_BLOCKS
+    blocks: Annotated[int, Field(ge=2, le=1000)] = max_rate.SEARCH_BLOCKS
     label: Label = None
 
 
@@ -264,7 +259,7 @@ class ProfileRequest(OfTarget):
 
     verb = "profile"
     name: str = Field(pattern=_WORD, description="the profile's name, one word")
-    workload: Workload = None
+    workload: GivenWorkload = None
     load: GivenLoad = None
     virtual_users: Users = Field(default=[1, 2, 4, 8], min_length=1)
     blocks: Blocks = 1
@@ -274,8 +269,8 @@ class CompareRequest(Request):
     """Compare stored runs: the ratio of their results with its 95 % confidence interval."""
 
     verb = "compare"
-    base: Runs
-    new: Runs
+    base: RunNames
+    new: RunNames
     fail_below: float | None = Field(
         default=None, gt=-1, le=0, description="limit of the relative change, such as -0.02; the result has a verdict"
     )
@@ -288,7 +283,7 @@ class MeasureInTurnRequest(Request):
     base: TargetName
     new: TargetName
     together: bool = Field(default=False, description="at the same time, on two servers; for a busy host")
-    workload: Workload = None
+    workload: GivenWorkload = None
     load: GivenLoad = None
     virtual_users: Users = Field(default=[])
     blocks: Blocks = sides.DEFAULT_BLOCKS
@@ -369,37 +364,3 @@ class EnginesRequest(Request):
     """List what hdbkit can do with each engine."""
 
     verb = "engines"
-
-
-def content_of(kind: str, body: bytes) -> Any:
-    """The content of a request, which is JSON within limits. Raises ``ConfigErrors``."""
-    if kind.partition(";")[0].strip().lower() != "application/json":
-        raise _invalid("must be JSON, with the header Content-Type: application/json")
-    try:
-        found = json.loads(body, parse_constant=_not_a_number)
-    except json.JSONDecodeError as error:
-        raise _invalid(f"must be JSON: {error.msg.lower()} at character {error.pos}") from None
-    except ValueError as error:  # the text is not UTF-8, or a number has thousands of digits
-        raise _invalid(f"must be JSON: {error}") from None
-    except RecursionError:
-        raise _invalid(f"may have at most {MAX_DEPTH} lists and objects within each other") from None
-    values, depth, count = [found], 0, 1
-    while values := [inner for one in values for inner in _inner(one)]:
-        depth, count = depth + 1, count + len(values)
-        if depth > MAX_DEPTH:
-            raise _invalid(f"may have at most {MAX_DEPTH} lists and objects within each other")
-        if count > MAX_VALUES:
-            raise _invalid(f"may have at most {MAX_VALUES:,} values")
-    return found
-
-
-def _inner(value: Any) -> Any:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-
-
-def _not_a_number(text: str) -> float:
-    raise ValueError(f"{text} is not a number")
-
-
-def _invalid(what: str) -> ConfigErrors:
-    return ConfigErrors("the request", [Problem("the body", what)])

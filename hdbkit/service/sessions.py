@@ -16,7 +16,7 @@ from http.cookies import CookieError, SimpleCookie
 
 from hdbkit.service.answers import Refused
 from hdbkit.service.tokens import Holder, Tokens
-from hdbkit.web.guard import TokenScope, WrongTokens, client_of, hash_of, header, new_token
+from hdbkit.web.guard import ConnectionScope, WrongTokens, client_of, hash_of, header, new_token
 
 SIGN_IN = "/sign-in"
 """The path of the page that asks for a token."""
@@ -47,7 +47,7 @@ class BrowserSessions:
         self._name = "__Host-hdbkit" if secure else "hdbkit"
         self._by_hash: OrderedDict[bytes, BrowserSession] = OrderedDict()  # the oldest first
 
-    def cookie_for(self, scope: TokenScope, token: str) -> str:
+    def cookie_for(self, scope: ConnectionScope, token: str) -> str:
         """The header with the cookie for a token that a request sent. Raises ``Refused``."""
         given = self.sign_in(token)
         if given is not None:
@@ -69,12 +69,12 @@ class BrowserSessions:
             self._by_hash.popitem(last=False)
         return self._header(cookie)
 
-    def sign_out(self, scope: TokenScope) -> str:
+    def sign_out(self, scope: ConnectionScope) -> str:
         """End the session of a request; the header that removes its cookie."""
         self._by_hash.pop(hash_of(self._cookie(scope)), None)
         return self._header("") + "; Max-Age=0"
 
-    def of(self, scope: TokenScope) -> tuple[BrowserSession, Holder] | None:
+    def of(self, scope: ConnectionScope) -> tuple[BrowserSession, Holder] | None:
         """The session of a request and the holder of its token; None if it has none, or it has ended."""
         key = hash_of(self._cookie(scope))
         session = self._by_hash.get(key)
@@ -90,7 +90,7 @@ class BrowserSessions:
         secure = "; Secure" if self._secure else ""
         return f"{self._name}={cookie}; Path=/; HttpOnly; SameSite=Strict{secure}"
 
-    def _cookie(self, scope: TokenScope) -> str:
+    def _cookie(self, scope: ConnectionScope) -> str:
         try:
             found = SimpleCookie(header(scope, b"cookie")).get(self._name)
         except CookieError:
@@ -98,7 +98,7 @@ class BrowserSessions:
         return found.value if found else ""
 
 
-def is_from_this_site(scope: TokenScope) -> bool:
+def is_from_this_site(scope: ConnectionScope) -> bool:
     """Whether a browser sent the request for a page of this service, and of no other."""
     site, origin = header(scope, b"sec-fetch-site"), header(scope, b"origin")
     if site:

@@ -26,12 +26,12 @@ from typing import Any
 from hdbkit.errors import InputError
 from hdbkit.web.gate import RequestGate
 
-TokenScope = MutableMapping[str, Any]
+ConnectionScope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[TokenScope, Receive, Send], Awaitable[None]]
-Who = Callable[[TokenScope], object | None]
+Application = Callable[[ConnectionScope, Receive, Send], Awaitable[None]]
+Who = Callable[[ConnectionScope], object | None]
 """Who sends a request; None if it has no valid token."""
 
 
@@ -91,7 +91,7 @@ class Guard:
         self._advice, self._logged, self._sign_in = advice, frozenset(logged), sign_in
         self._wrong = wrong or WrongTokens()
 
-    async def __call__(self, scope: TokenScope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: ConnectionScope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request or websocket."""
         if scope["type"] == "lifespan":
             return await self._inside(scope, receive, send)
@@ -113,7 +113,7 @@ class Guard:
             self._note(scope, answered["status"], time.monotonic() - began)
         return None
 
-    def _note(self, scope: TokenScope, status: int, took_s: float) -> None:
+    def _note(self, scope: ConnectionScope, status: int, took_s: float) -> None:
         """Log the request. A failed write only warns: a full disk must not prevent settings from being restored."""
         facts = {
             "client": client_of(scope),
@@ -128,7 +128,7 @@ class Guard:
         except OSError as error:
             sys.stderr.write(f"hdbkit: {self._audit.path} cannot be written: {error.strerror}\n")
 
-    async def _serve(self, scope: TokenScope, receive: Receive, send: Send) -> None:
+    async def _serve(self, scope: ConnectionScope, receive: Receive, send: Send) -> None:
         holder = self._who(scope)
         if holder is None:
             return await self._reject(scope, send)
@@ -146,12 +146,12 @@ class Guard:
         scope["state"][BODY] = body
         return await self._inside(scope, _again(body, receive), send)
 
-    def _identified(self, scope: TokenScope, holder: object) -> None:
+    def _identified(self, scope: ConnectionScope, holder: object) -> None:
         scope["state"] |= {HOLDER: holder, IS_VALID: lambda: self._who(scope) is not None}
         if holder != ANYONE and scope.get("client"):  # None once the client has disconnected
             scope["state"][_CONNECTION] = self._gate.answers(*scope["client"][:2])
 
-    async def _reject(self, scope: TokenScope, send: Send) -> None:
+    async def _reject(self, scope: ConnectionScope, send: Send) -> None:
         """Answer a wrong token; after several, its address waits. Others behind the same address are not affected."""
         if scope["type"] == "websocket":
             return await send({"type": "websocket.close", "code": _NOT_PERMITTED})
@@ -166,17 +166,17 @@ class Guard:
         return await _answer(send, 401, self._advice, (b"www-authenticate", b"Bearer"))
 
 
-def client_of(scope: TokenScope) -> str:
+def client_of(scope: ConnectionScope) -> str:
     """The address of the client."""
     return str((scope.get("client") or ("unknown",))[0])
 
 
-def header(scope: TokenScope, wanted: bytes) -> str:
+def header(scope: ConnectionScope, wanted: bytes) -> str:
     """A header of the request; empty if it has none."""
     return next((value.decode("latin-1") for name, value in scope["headers"] if name == wanted), "")
 
 
-def bearer_token(scope: TokenScope) -> str:
+def bearer_token(scope: ConnectionScope) -> str:
     """The token of the request; empty if it has none."""
     kind, _, token = header(scope, b"authorization").partition(" ")
     return token.strip() if kind.lower() == "bearer" else ""

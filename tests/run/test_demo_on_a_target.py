@@ -43,7 +43,8 @@ def test_a_schema_that_is_missing_is_built_and_one_that_is_there_is_used(
     assert (done.failed, len(done.cell_ratios)) == (0, 2)
     assert done.report().read_text(encoding="utf-8").startswith("<!")
     said.clear()
-    hdbkit.plan_demo(target, spec=SWEEP, say=said.append)
+    planned = hdbkit.plan_demo(target, spec=SWEEP, say=said.append)
+    assert planned.command == f"hdbkit demo '{target.url}'", "a shell would take its characters"
     assert said[1:] == ["the schema is there: 1 warehouse"]
 
 

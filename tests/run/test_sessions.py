@@ -7,7 +7,6 @@ import resource
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ import pytest
 import hdbkit
 from hdbkit.config import Load, Target, TprocCLoad
 from hdbkit.errors import ConfigErrors, InputError
-from hdbkit.execution import precheck
+from hdbkit.execution import session_needs
 from hdbkit.servers import PrivateServer
 from tests.conftest import HdbkitCommand
 from tests.run.agents import remote_target
@@ -152,7 +151,7 @@ def test_what_the_host_does_not_allow_is_refused_before_the_start(
     monkeypatch.undo()
     ports = tmp_path / "ports"
     ports.write_text("32768\t33000\n")
-    monkeypatch.setattr(precheck, "_PORTS", ports)
+    monkeypatch.setattr(session_needs, "_PORTS", ports)
     there = Target(kind="postgresql", host="db1", database="lab")
     (problem,) = _ports_of(there, 300)
     assert re.search(r"300 sessions each need 300 ports .* but 233 are available; use fewer sessions", problem)
@@ -160,8 +159,7 @@ def test_what_the_host_does_not_allow_is_refused_before_the_start(
 
 
 def _ports_of(target: Target, sessions: int) -> list[str]:
-    at = SimpleNamespace(target=target, plan=SimpleNamespace(load=Load(sessions_per_user=sessions)))
-    return [str(problem) for problem in precheck._ports(at)]  # type: ignore[arg-type]
+    return [str(problem) for problem in session_needs.ports(target, Load(sessions_per_user=sessions))]
 
 
 def test_the_server_must_allow_a_connection_for_each_session(null_target: NullTarget) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from hdbkit.api import Releases, Workspace, executing
+from hdbkit.api import Releases, Workspace, documents, executing
 from hdbkit.config import Load, Target, preparation
 from hdbkit.errors import InputError
 from hdbkit.experiment import own_servers
@@ -96,6 +96,11 @@ def test_a_search_is_one_experiment_whose_steps_have_new_servers(lab: Lab, tmp_p
     for number, step in enumerate((found, *found.search.steps)):
         assert step.pairs[0].ratio.ratio == ratio_of(plan.step(number), folder).ratio, "it was decided by its result"
         assert step.pairs[0].ratio.low == ratio_of(plan.step(number), folder).low
+    assert found.finding.kind == planned.kind
+    compared = documents.of_result(found, None)["ratios"]
+    steps = {one["label"]: one["ratio"] for one in compared if one["of"] == "metric"}
+    assert list(steps) == [str(commit) for commit in plan.commits[1:]]
+    assert [*steps.values()][1:] == [step.pairs[0].ratio.ratio for step in found.search.steps]
     assert sum("commits left; next is the comparison of v1" in note for note in notes) == 2
     assert [line.step for line in folder.journal.lines].count(Step.FINISHED) == 1
     grid = grid_html(place.attach_experiment())
@@ -119,6 +124,24 @@ def test_a_search_that_is_killed_in_any_run_continues_with_it_and_finds_the_same
         ended = [line.number for line in folder.journal.lines if line.step in RUN_ENDS]
         assert sorted(ended) == [run.number for run in folder.read_plan(SlowCommitPlan).runs], "each exists once"
         assert runs_frame(folder)["run_id"].nunique() == len(ended)
+
+
+def test_the_result_of_a_search_from_elsewhere_runs_no_git(lab: Lab, tmp_path: Path) -> None:
+    """Its plan names the checkout and the commits; git runs programs of a checkout, and writes files by options."""
+    planned, _ = lab
+    place = Workspace(results=tmp_path / "results")
+    place.run_experiment(planned)
+    folder = experiment_folder(place.results, planned.experiment_id)
+    written = tmp_path / "written"
+    plan = folder.path / "plan.json"
+    slow = folder.read_plan(SlowCommitPlan).between[FIRST_SLOW - 2]
+    plan.write_text(plan.read_text().replace(f'"{slow}"', f'"--output={written}"'))
+    found = Workspace(results=place.results).experiment_result()
+    assert isinstance(found, Releases)
+    assert found.search
+    assert found.search.left == (f"--output={written}",)
+    assert found.search.subjects == ("not described, as this account did not write the experiment",)
+    assert not written.exists()
 
 
 def steps_of(folder: ExperimentFolder) -> object:

@@ -20,7 +20,7 @@ from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.contracts import Session
 from hdbkit.databases import database
 from hdbkit.errors import BuildFailed, ConfigErrors, InputError
-from hdbkit.experiment import preparing, start
+from hdbkit.experiment import run_data, start
 from hdbkit.experiment.course import rule_broken
 from hdbkit.experiment.kinds.sweep.plan import plan_sweep
 from hdbkit.plan import RunPlan
@@ -75,9 +75,9 @@ def test_the_advice_after_a_failed_build_is_that_of_the_sweep(
     def failed(*_: object, **__: object) -> None:
         raise BuildFailed("part 7", "the disk is full", "continue it with: hdbkit build")
 
-    monkeypatch.setattr(preparing, "build", failed)
+    monkeypatch.setattr(run_data, "build", failed)
     with pytest.raises(BuildFailed) as said:
-        preparing._build(null_target(), TprocCSpec(warehouses=2), FileServer(tmp_path / "server"))
+        run_data._build(null_target(), TprocCSpec(warehouses=2), FileServer(tmp_path / "server"))
     assert str(said.value) == (
         "the build failed at part 7: the disk is full; the next run that needs this schema builds it anew"
     )

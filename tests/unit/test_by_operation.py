@@ -113,6 +113,16 @@ def test_the_verdicts_on_all_operations_hold_together(kind: str) -> None:
     assert false <= 2  # without a correction 4 of 6
 
 
+def test_an_operation_that_one_of_several_comparisons_lacks_is_unknown_there() -> None:
+    runs = in_turn()
+    found = by_operation(runs, manifests(runs, {}))
+    other = [ratio.model_copy(update={"label": "v3"}) for ratio in found if ratio.figure != "q05"]
+    (table,) = operation_tables([*found, *other], TIME)
+    row = next(row for row in table.rows if row[0] == "q05")
+    assert table.head[-1] == "v3"
+    assert (row[2][0] in "+-", row[3]) == (True, "\N{EN DASH}")
+
+
 def test_an_operation_that_one_side_never_completed_is_undecided() -> None:
     runs = in_turn(4)
     known = manifests(runs, {})
@@ -125,7 +135,7 @@ def test_an_operation_that_one_side_never_completed_is_undecided() -> None:
     lacking = each.pop("q03")
     assert (lacking.verdict, lacking.ratio, lacking.value) == ("undecided", None, None)
     assert lacking.base is not None
-    assert lacking.sentence == "undecided: no run of new completed q03"
+    assert lacking.sentence == "q03: undecided: no run of new completed q03"
     assert None not in [ratio.ratio for ratio in each.values()]
 
 
@@ -195,3 +205,12 @@ def test_few_blocks_suffice_as_the_noise_of_all_operations_is_judged_together() 
     each = of_operations(by_operation(runs, manifests(runs, {"q05": 1.5})))
     assert each.pop("q05").verdict == "slower"
     assert not any(ratio.verdict.differs for ratio in each.values())
+
+
+def test_the_sentence_of_an_operation_names_it_and_both_sides() -> None:
+    runs = in_turn()
+    named = compared(runs, TIME, names=("v17", "v18"))
+    (ratio,) = (
+        one for one in compared_by_operation(runs, manifests(runs, {"q05": 1.5}), TIME, named) if one.figure == "q05"
+    )
+    assert ratio.sentence.startswith("q05 of v18 takes ") and " than v17 (" in ratio.sentence

@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from hdbkit.analysis.comparison.plans import PlanPair
 from hdbkit.cli import looking, show
 from hdbkit.config.steps import RateStep
+from hdbkit.report.tables import Table
 from hdbkit.results.manifest import CheckLine
 from hdbkit.results.run_result import StepLatencies, StepResult
 from tests.conftest import HdbkitCommand
@@ -58,6 +60,17 @@ def test_a_table_that_fits_is_not_broken(shown: io.StringIO) -> None:
     show.console.print(show.table(frame))
     assert "20261121-172312-postgresql-c-w4-u2-aui" in shown.getvalue()
     assert "what it was" in shown.getvalue()
+
+
+def test_names_of_runs_in_titles_and_heads_are_no_markup(shown: io.StringIO) -> None:
+    name, page = (
+        "old[/b][red]",
+        Table("Against old[/b][red]", ["figure", "old[/b][red]"], [["TPS", "1"]], [False, True]),
+    )
+    show.console.print(show.page_table(page))
+    pair = PlanPair(name, (("scan", "seek"),), (True,))
+    show.different_plans([pair], (name, "new"))
+    assert shown.getvalue().count(name) == 4
 
 
 def test_a_name_that_is_too_long_is_folded_and_ids_and_numbers_are_not(shown: io.StringIO) -> None:

@@ -13,6 +13,7 @@ from threading import Timer
 import numpy as np
 import pytest
 
+from hdbkit import api
 from hdbkit.api.executing import resumed_targets
 from hdbkit.config import Load, SweepSpec, Target, TprocHSpec, WorkloadSpec
 from hdbkit.config.metric import Metric
@@ -431,6 +432,9 @@ def test_a_damaged_plan_is_reported_in_a_sentence(tmp_path: Path, spoilt: str) -
     with pytest.raises(DamagedResult, match=r"plan.json is damaged: .*") as lenient:
         runs_frame(folder)
     assert "\n" not in str(strict.value) + str(lenient.value)
+    (listed,) = api.Workspace(results=tmp_path).experiments().to_dict("records")
+    assert (listed["experiment_id"], listed["status"]) == ("one", "damaged")
+    assert "plan.json is damaged: " in listed["note"]
 
 
 def test_a_run_of_no_known_configuration_spoils_the_plan(tmp_path: Path) -> None:

@@ -73,6 +73,7 @@ def test_the_highest_rate_is_found_reported_and_read_again(command: HdbkitComman
     assert all(one["within"] == (one["rate"] < 750) for one in found["runs"])
     count = len(made)
     assert command("resume", "last", "--json").json == found
+    assert "simultaneous" not in command("resume", "last").out, "it compares nothing"
     assert len(made) == count, "nothing is measured again"
 
 

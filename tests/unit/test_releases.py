@@ -6,12 +6,16 @@ from math import sqrt
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
+from hdbkit.api.executing import resumed_targets
 from hdbkit.config import Load, TprocCSpec
 from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.releases import Commit, ReleasesPlan
 from hdbkit.experiment.kinds.slow_commit import Decision, SlowCommitPlan, begun, beyond, decision, halved
+from hdbkit.results.experiment_folder import experiment_folder
 from hdbkit.results.finding import Of, Ratio, Verdict
+from hdbkit.workspace import BareWorkspace
 
 COMMITS = [f"commit-{number}" for number in range(1, 12)]
 
@@ -99,6 +103,35 @@ def test_a_search_takes_more_blocks_of_a_step_but_not_fewer(tmp_path: Path) -> N
     assert planned(tmp_path).extended(20).max_blocks == 20
     with pytest.raises(InputError, match="already has up to 9 blocks; give that many or more, not 8"):
         planned(tmp_path).extended(8)
+
+
+def test_a_plan_from_elsewhere_has_a_commit_and_a_side_of_each_step(tmp_path: Path) -> None:
+    """What reads it, such as the list of experiments, takes the first and the last of them."""
+    plan = planned(tmp_path)
+    assert SlowCommitPlan.model_validate_json(plan.model_dump_json()) == plan
+    for name in ("commits", "sides", "configurations", "steps"):
+        with pytest.raises(ValidationError, match=r"of each step a commit, a side|sides that it does not have"):
+            SlowCommitPlan.model_validate_json(plan.model_copy(update={name: ()}).model_dump_json())
+
+
+def test_what_somebody_else_planned_builds_nothing_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checkout and the options of its build are of somebody else's choice, whatever targets are named."""
+    with monkeypatch.context() as somebody:
+        somebody.setenv("XDG_STATE_HOME", str(tmp_path / "somebody"))
+        folder = experiment_folder(tmp_path, "received")
+        folder.write_plan(planned(tmp_path))
+    received = experiment_folder(tmp_path, "received")
+    with pytest.raises(InputError, match="builds programs from a checkout"):
+        resumed_targets(
+            received, ["nulldb:///a", "nulldb:///b"], accept=True, workspace=BareWorkspace(results=tmp_path)
+        )
+
+
+def test_a_plan_has_the_sides_that_its_runs_name(tmp_path: Path) -> None:
+    plan = planned(tmp_path)
+    run = plan.runs[0].model_copy(update={"configuration": 7})
+    with pytest.raises(ValidationError, match="name sides that it does not have"):
+        type(plan).model_validate_json(plan.model_copy(update={"runs": (run,)}).model_dump_json())
 
 
 def planned(root: Path) -> SlowCommitPlan:

@@ -123,6 +123,7 @@ def test_a_warning_of_a_manifest_keeps_its_kind(tmp_path: Path) -> None:
 def test_the_bar_of_a_card_has_1_and_its_ends_within_the_picture(low: float, high: float, words: str) -> None:
     bar = Bar(1.57, low, high, 0.02)
     assert bar.words == words
+    assert Bar(1.57, low, high, 0.02, 0.96).words == words.replace("95", "96")
     places = [bar.at(one) for one in (1, 1.57, *((low, high) if bar.is_known else ()))]
     assert all(20 < place < 340 for place in places)
     assert bar.band[0] < bar.at(1) < bar.band[1] < bar.at(1.57)

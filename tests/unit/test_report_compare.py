@@ -20,9 +20,11 @@ from hdbkit.analysis.sweep.warnings import rate_warnings
 from hdbkit.api.releases import Release, Releases
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.caution import Caution, Kind
+from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.sweep.plan import plan_sweep
+from hdbkit.report import experiment_report
 from hdbkit.report.ratio_tables import figures_table, ratio_tables
 from hdbkit.report.sides_evidence import differences_table
 from hdbkit.report.tables import UNKNOWN, Table
@@ -65,6 +67,8 @@ def test_a_comparison_has_a_page_with_verdict_figures_charts_and_command(root: P
         change
     )
     assert f"{found.basis[1:]}." in text
+    p95 = next(ratio for ratio in found.quantile_ratios if (ratio.figure, ratio.quantile) == ("new_order", "p95"))
+    assert p95.base == pytest.approx(found.table.loc["new_order p95_us", "base"] / 1000), "ms, as in a sweep"
     assert f"{found.table.loc['metric_value', 'base']:,.0f}" in text
     assert found.table.loc["new_order p95_us", ["low", "high"]].isna().all(), "no session is repeated"
     for words in ("new_order p95 (ms)", "mean of 2 runs", "not comparable to published results"):
@@ -75,11 +79,19 @@ def test_a_comparison_has_a_page_with_verdict_figures_charts_and_command(root: P
     assert len(page.encode()) < MAX_BYTES
 
 
+def test_sides_may_have_the_names_of_columns(root: Path) -> None:
+    """``second`` is one that users give to the second of two runs."""
+    found = api.compare(first="old-1", second="new-1")
+    chart = found.charts()["p95_over_time"]
+    assert chart.table["side"].unique().tolist() == ["first", "second"]
+    assert repr(found).startswith("<Comparison of stored runs: second against first ") and len(repr(found)) < 500
+
+
 def test_the_table_of_both_sides_has_the_intervals_of_latencies() -> None:
     (best,) = judge(synthetic_runs([1], blocks=1), RATE)
     sides: dict[str, Any] = {"label": "new", "against": "base", "virtual_users": None, "verdict": Verdict.UNDECIDED}
     known = Ratio(
-        of=Of.QUANTILE, figure="read", quantile="p95", base=2000, value=1500, ratio=1 / 0.75, low=1 / 0.95,
+        of=Of.QUANTILE, figure="read", quantile="p95", base=2, value=1.5, ratio=1 / 0.75, low=1 / 0.95,
         high=1 / 0.6, **sides,
     )  # fmt: skip
     per_s = Ratio(of=Of.COUNT, figure="operations_per_s", base=10, value=None, **sides)
@@ -102,6 +114,22 @@ def test_the_table_of_both_sides_has_the_intervals_of_latencies() -> None:
     assert "Without intervals" in table_of(known.model_copy(update={"low": None, "high": None})).note
 
 
+def test_intervals_have_the_confidence_that_their_sentences_state(root: Path) -> None:
+    found = api.compare("old-1,old-2", "new-1,new-2")
+    ratio = found.ratio.model_copy(update={"low": 0.9, "high": 1.2})
+    of_operation = ratio.model_copy(update={"of": Of.OPERATION, "figure": "payment"})
+    finding = found.finding.model_copy(update={"best": ratio, "ratios": (ratio, of_operation), "confidence": 0.96})
+    bar = experiment_report.card(finding, experiment_report.Evidence("", [])).bar
+    assert bar is not None
+    assert bar.words == "96 % interval x0.9 to x1.2"
+    tables = ratio_tables(finding)
+    assert "96 % interval" in tables[0].head
+    assert "96 % interval" in tables[1].note
+    quantile = ratio.model_copy(update={"of": Of.QUANTILE, "quantile": "p95"})
+    charts = compare_charts(found.sides, finding.model_copy(update={"ratios": (quantile,)}))
+    assert "Bars are 96 % intervals" in next(one for one in charts if one.key == "changes").alternative
+
+
 def test_each_commit_has_its_own_table_of_figures_and_warnings_keep_their_kinds(root: Path) -> None:
     base, *rest = (Release(name, name * 20, name) for name in ("v1", "v2", "v3"))
     pairs = [api.compare("old-1,old-2", side) for side in ("new-1,new-2", "old-2,new-1")]
@@ -109,11 +137,19 @@ def test_each_commit_has_its_own_table_of_figures_and_warnings_keep_their_kinds(
         replace(pair, names=("v1", name), compared=replace(pair.compared, ratio=ratio_named(pair, name)))
         for pair, name in zip(pairs, ("v2", "v3"), strict=True)
     ]
-    finding = Releases(base, tuple(rest), tuple(named)).finding
+    decided = named[1].ratio.model_copy(update={"verdict": Verdict.EQUIVALENT})
+    named[1] = replace(named[1], compared=replace(named[1].compared, ratio=decided))
+    releases = Releases(base, tuple(rest), tuple(named))
+    finding, evidence = releases.finding, releases.evidence()
     assert [caution.kind for caution in map(Caution.of, finding.warnings)] == [Kind.FAILED_OPERATIONS] * len(
         finding.warnings
     )
     assert finding.warnings
+    assert finding.advice == pairs[0].compared.advice, "the last commit is decided, the first is not"
+    assert evidence.kicker == f"comparison of {rest[0]} and {rest[1]} with {base}"
+    assert {one.run_id for one in evidence.manifests} == {"old-1", "old-2", "new-1", "new-2"}
+    assert len(evidence.figures) == 3, "the base once"
+    assert len(evidence.journal) == 2
     tables = figures_table(finding)
     assert [table.title.partition(",")[0] for table in tables] == ["v2 and v1", "v3 and v1"]
     for table, pair in zip(tables, pairs, strict=True):
@@ -293,6 +329,12 @@ def test_cards_hold_sentence_and_table_and_nothing_that_runs(root: Path, sweep: 
         assert not re.search(r"<script|http", card)
         assert len(card) < 20_000
     assert "<b>2GB</b>" not in sweep._repr_html_(), "a value of a setting is no HTML"
+    means = [ratio.value for ratio in sweep.cell_ratios]
+    (table,) = [one for one in ratio_tables(sweep.finding, ranked=True) if one.title == "Against the baseline"]
+    assert [row[3] for row in table.rows] == [f"{mean:,.0f}" for mean in sorted(means, reverse=True)]
+    assert means != sorted(means, reverse=True), "the plan has another order"
+    head, first = (html.escape(table.rows[at][0]) for at in (-1, 0))
+    assert sweep._repr_html_().index(f">{first}<") < sweep._repr_html_().index(f">{head}<")
 
 
 def test_a_comparison_of_different_client_code_carries_a_warning() -> None:

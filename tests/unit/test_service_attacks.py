@@ -20,7 +20,7 @@ from hdbkit.api import Workspace
 from hdbkit.config.problems import problems_of_details
 from hdbkit.errors import Problem
 from hdbkit.service import requests
-from hdbkit.service.requests import MAX_DEPTH
+from hdbkit.service.request_body import MAX_DEPTH
 from hdbkit.web.endpoint import MAX_HEAD_BYTES
 from tests.unit.services import Answer, Service, running_service
 

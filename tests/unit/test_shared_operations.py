@@ -76,7 +76,7 @@ def test_a_query_that_failed_on_one_side_is_stated_and_the_others_are_compared(t
     assert found.metric.name == "geometric mean (without q02)"
     assert found.warnings[0].endswith("Left out: q02 (failed in run new)")
     sentences = found.by_operation.set_index("operation")["sentence"]
-    assert sentences["q02"] == "undecided: no run of new completed q02"
+    assert sentences["q02"] == "q02: undecided: no run of new completed q02"
     assert {"ratios", "profile"} <= found.charts().keys()
     assert "Left out: q02 (failed in run new)" in found.report().read_text(encoding="utf-8")
     with pytest.raises(InputError, match="a gate needs runs that completed the same operations"):

@@ -1,7 +1,7 @@
 """Two groups of runs against each other, figure by figure: times of operations, and quantiles of latencies.
 
 What is replicated is the same as for the metric (``sides``). The noise of all figures is judged together
-(``block_model.judged_variances``), so that few blocks suffice. The intervals of all figures hold together: the error
+(``variances.judged_variances``), so that few blocks suffice. The intervals of all figures hold together: the error
 rate is divided by their number (Bonferroni).
 """
 
@@ -61,7 +61,7 @@ def compared_by_operation(
 def compared_quantiles(
     runs: pd.DataFrame, latencies_us: pd.DataFrame, overall: Compared, confidence: float = 0.95
 ) -> list[Ratio]:
-    """The comparison of quantiles of latencies in us, whose sampling error within a run is part of the noise of runs.
+    """The comparison of quantiles of latencies, in ms; their sampling error in a run is part of the noise of runs.
 
     Args:
         runs: a row per run, as ``sessions.runs_of`` returns them.
@@ -75,7 +75,12 @@ def compared_quantiles(
         operation, _, quantile = column.removesuffix("_us").rpartition(" ")
         latency = Metric(name="latency", title=column, unit="us", measure=Measure.QUANTILE)
         figures.append(SideFigure(Of.QUANTILE, operation, latency, known[column], quantile))
-    return _compared_each(runs, figures, overall, confidence)
+    ratios = _compared_each(runs, figures, overall, confidence)
+    return [ratio.model_copy(update={"base": _ms(ratio.base), "value": _ms(ratio.value)}) for ratio in ratios]
+
+
+def _ms(latency_us: float | None) -> float | None:
+    return None if latency_us is None else latency_us / 1000
 
 
 def _compared_each(
@@ -93,38 +98,37 @@ def _compared_each(
     }
     samples = _moderated({position: replication(of_figure) for position, of_figure in both.items()})
     level = 1 - (1 - confidence) / max(len(figures), 1)
-    ratios = []
+    ratios, sides = [], (overall.ratio.against, overall.ratio.label)
     for position, (figure, of_figure) in enumerate(zip(figures, measured, strict=True)):
         if position not in both:
-            ratios.append(_of_one_side(figure, of_figure))
+            ratios.append(_of_one_side(figure, of_figure, sides))
             continue
         means = both[position].groupby(["side", "virtual_users"])["score"].mean().groupby("side").mean()
         (contrast,) = contrasts(samples[position], np.array([means[NEW] - means[BASE]]), level)
         question = Question(
-            figure.metric, (BASE, NEW), overall.advice, overall.smallest_effect, confidence, overall.design.words,
+            figure.metric, sides, overall.advice, overall.smallest_effect, confidence, overall.design.words,
             figure.of, figure.operation, figure.quantile,
         )  # fmt: skip
-        ratios.append(question.judged(NEW, contrast, means[[BASE, NEW]].tolist()))
-    sides = {"label": overall.ratio.label, "against": overall.ratio.against}
-    return [ratio.model_copy(update=sides) for ratio in ratios]
+        ratios.append(question.judged(f"{figure.name} of {sides[1]}", contrast, means[[BASE, NEW]].tolist()))
+    return ratios
 
 
-def _of_one_side(figure: SideFigure, measured: pd.DataFrame) -> Ratio:
+def _of_one_side(figure: SideFigure, measured: pd.DataFrame, sides: tuple[str, str]) -> Ratio:
     """A figure that only one of the sides has, or none."""
     values = measured["metric_value"].astype(float)
     means = {str(side): statistics.geometric_mean(of_side) for side, of_side in values.groupby(measured["side"])}
-    lacking = " or ".join(side for side in (BASE, NEW) if side not in means)
+    lacking = " or ".join(name for side, name in zip((BASE, NEW), sides, strict=True) if side not in means)
     return Ratio(
         of=figure.of,
         figure=figure.operation,
         quantile=figure.quantile,
-        label=NEW,
-        against=BASE,
+        label=sides[1],
+        against=sides[0],
         virtual_users=None,
         base=means.get(BASE),
         value=means.get(NEW),
         verdict=Verdict.UNDECIDED,
-        sentence=f"undecided: no run of {lacking} completed {figure.name}",
+        sentence=f"{figure.name}: undecided: no run of {lacking} completed {figure.operation}",
     )
 
 

@@ -136,7 +136,7 @@ def changed_plans(
     """The plans that differ from the baseline's in more than numbers, at the largest count of users.
 
     Args:
-        runs: one row per run, as ``results.experiment_folder.runs_frame`` gives it.
+        runs: one row per run, as ``results.experiment_runs.runs_frame`` gives it.
         labels: the labels of the configurations.
         plans_of: the plans of a run, by its id; may raise ``DamagedResult``, and is then as if the run had none.
 

@@ -25,12 +25,11 @@ from enum import StrEnum
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.two_samples import Correlation, Sample, correlated
 from hdbkit.text import many, share
 
-Floats = NDArray[np.float64]
 BASE, NEW = "base", "new"
 """The sides, in the column ``side`` of ``sessions.runs_of``."""
 

@@ -7,7 +7,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from hdbkit.analysis.comparison.groups import Finished, common_metric
 from hdbkit.analysis.run.records import mean_times_s
+from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import plural
@@ -15,6 +17,24 @@ from hdbkit.text import plural
 _Side = TypeVar("_Side", bound=str)
 _SHOWN = 3
 """So many runs are named that lack an operation."""
+
+
+def comparable_runs(sides: Mapping[_Side, Sequence[Finished]]) -> tuple[dict[_Side, list[Manifest]], Metric, str]:
+    """The runs with the metric over the operations that all of them completed, this metric, and what is left out.
+
+    Raises:
+        InputError: their metrics differ in more, a run has no value, or no operation was completed by all runs.
+    """
+    shared, left_out = of_shared_operations({side: [run for _, run in runs] for side, runs in sides.items()})
+    folders = {side: [folder for folder, _ in runs] for side, runs in sides.items()}
+    metric = common_metric({side: list(zip(folders[side], shared[side], strict=True)) for side in sides})
+    for run in (run for runs in shared.values() for run in runs):
+        if not run.compared_value:
+            reason = (run.result and run.result.metric_unknown) or run.status.value
+            raise InputError(
+                f"run {run.run_id} has no value of {run.metric.name} ({reason}), so it cannot be compared"
+            )
+    return shared, metric, left_out
 
 
 def of_shared_operations(sides: Mapping[_Side, Sequence[Manifest]]) -> tuple[dict[_Side, list[Manifest]], str]:

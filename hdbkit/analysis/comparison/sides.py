@@ -35,7 +35,7 @@ CLIENT_PATH = "software.client_path"
 """How the clients spoke to the server: with the driver, or past it."""
 DEFAULT_BLOCKS = 6
 """Blocks of a comparison whose sides are measured in turn, where no other number is known."""
-MIN_BLOCKS = 4
+_MIN_BLOCKS = 4
 """The least number of blocks that is advised."""
 _ALONE = 0.95
 """The confidence of an interval that is the only one."""
@@ -59,6 +59,11 @@ class Compared:
     """The smallest relevant relative difference."""
     confidence: float
     """Of its intervals."""
+
+    @property
+    def each(self) -> tuple[Ratio, ...]:
+        """The ratio at each count of virtual users, or the one that there is."""
+        return self.by_users or (self.ratio,)
 
     @property
     def basis(self) -> str:
@@ -106,7 +111,7 @@ def compared(
     """Compare the side ``NEW`` with the side ``BASE``.
 
     Args:
-        runs: a row per run in the order of time, as ``replication.runs_of`` returns them: ``side``, ``session``,
+        runs: a row per run in the order of time, as ``sessions.runs_of`` returns them: ``side``, ``session``,
             ``virtual_users``, ``metric_value`` (above 0).
         metric: what ``metric_value`` is.
         smallest_effect: the smallest relevant relative difference.
@@ -233,7 +238,7 @@ def _advice(
         of_blocks = Sample.of(values[0])
         run_noise, df, present = math.sqrt(of_blocks.variance / 2), of_blocks.df, len(values[0])
     else:
-        run_noise, df, present = seen.run, seen.run_df, MIN_BLOCKS - 1
+        run_noise, df, present = seen.run, seen.run_df, _MIN_BLOCKS - 1
     wanted, about = DEFAULT_BLOCKS, ""
     if df > 0 and run_noise > 0:
         limit = math.log1p(smallest_effect)
@@ -242,9 +247,9 @@ def _advice(
             estimate, limit, run_noise, df, present, lambda blocks: _critical(level(blocks), blocks)
         )
         if needed.blocks and needed.low:
-            wanted = max(needed.blocks, MIN_BLOCKS)
-            high = needed.high and max(needed.high, MIN_BLOCKS)
-            about = f", about {blocks_text(wanted, max(needed.low, MIN_BLOCKS), high)}"
+            wanted = max(needed.blocks, _MIN_BLOCKS)
+            high = needed.high and max(needed.high, _MIN_BLOCKS)
+            about = f", about {blocks_text(wanted, max(needed.low, _MIN_BLOCKS), high)}"
         if again.together and not design.together and (not needed.blocks or needed.blocks > MANY_BLOCKS):
             blocks = f"more than {MAX_BLOCKS:,}" if not needed.blocks else f"about {wanted:,}"
             how = f"{again.together} --blocks {DEFAULT_BLOCKS}"

@@ -35,7 +35,7 @@ from hdbkit.run_order import in_turn
 
 MAX_EXCESS = math.log(10)
 """A trial counts as at most ten times or a tenth of the limit, so that no single one outweighs all others."""
-MIN_BLOCKS = 2
+MIN_SEARCH_BLOCKS = 2
 _BISECTED = 1.05
 """The bisection ends when the ends of the bracket are at most this factor apart."""
 _NEAR, _FAR = 1.03, 1.08
@@ -86,7 +86,7 @@ def search_limit(
 
     Args:
         first: the level of the first trial.
-        blocks: the number of blocks, at least ``MIN_BLOCKS``.
+        blocks: the number of blocks, at least ``MIN_SEARCH_BLOCKS``.
         seed: of the order within the blocks.
         bounds: the lowest and the highest level that the search tries.
 
@@ -125,7 +125,7 @@ def _bracket(level: float, bounds: tuple[float, float]) -> Generator[Trial, floa
 
 
 def estimate_rate(blocks: Sequence[Block]) -> RateEstimate:
-    """The estimate with its interval, from at least ``MIN_BLOCKS`` blocks with the same levels."""
+    """The estimate with its interval, from at least ``MIN_SEARCH_BLOCKS`` blocks with the same levels."""
     levels = sorted(blocks[0])
     excesses = np.clip([[one[level] for level in levels] for one in blocks], -MAX_EXCESS, MAX_EXCESS)
     means, errors = excesses.mean(axis=0), excesses.std(axis=0, ddof=1) / math.sqrt(len(blocks))

@@ -50,7 +50,7 @@ def answer(
 
 def _faster_answer(faster: Sequence[Ratio], count: int, metric: Metric) -> str:
     """The answer where some configurations are faster: the fastest, and what is left of its lead after the choice."""
-    leader = highest(faster)
+    leader = _highest(faster)
     several = len({ratio.configuration for ratio in faster})
     among = [f"the best of {several} that are faster"] if several > 1 else []
     if leader.shrunken_ratio is not None and leader.ratio is not None:
@@ -60,7 +60,7 @@ def _faster_answer(faster: Sequence[Ratio], count: int, metric: Metric) -> str:
     return f"{capital(', '.join([leader.sentence, *among]))}."
 
 
-def highest(ratios: Sequence[Ratio]) -> Ratio:
+def _highest(ratios: Sequence[Ratio]) -> Ratio:
     """The ratio that is highest; of equal ones the last."""
     return sorted(ratios, key=lambda ratio: ratio.ratio or 0.0)[-1]
 
@@ -70,7 +70,7 @@ def best_of(ratios: Sequence[Ratio]) -> Ratio | None:
     known = [ratio for ratio in ratios if ratio.verdict is not Verdict.BASELINE and ratio.ratio is not None]
     for verdict in (Verdict.FASTER, Verdict.UNDECIDED, Verdict.EQUIVALENT, Verdict.SLOWER):
         if judged := [ratio for ratio in known if ratio.verdict is verdict]:
-            return highest(judged)
+            return _highest(judged)
     return None
 
 
@@ -130,7 +130,7 @@ def winner_answer(winners: Sequence[Ratio], blocks: int) -> str:
     """
     if not winners:
         return ""
-    best = highest(winners)
+    best = _highest(winners)
     near = [ratio.label for ratio in winners if ratio.virtual_users == best.virtual_users and ratio.may_be_best]
     among = f"the best is one of {'; '.join(near)}: " if len(near) > 1 else ""
     return f"In {many(blocks, 'fresh block')} that were not used for the choice: {among}{best.sentence}."

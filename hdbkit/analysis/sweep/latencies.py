@@ -32,13 +32,13 @@ def latency_verdicts(
     """The verdict on each percentile, in ms, that every finished run supports (``quantiles.BEYOND``).
 
     Args:
-        runs: one row per run, or per run and configuration, as ``results.experiment_folder.runs_frame`` gives it.
+        runs: one row per run, or per run and configuration, as ``results.experiment_runs.runs_frame`` gives it.
         manifests: those of the finished runs.
         smallest_effect, level: as for ``verdicts.judge``.
     """
     of_run = {manifest.run_id: manifest for manifest in manifests}
     keys = list(zip(runs["run_id"], runs["configuration"], strict=True))
-    measured = {key: operations_of(of_run[key[0]], key[1]) for key in keys if key[0] in of_run}
+    measured = {key: timed_operations(of_run[key[0]], key[1]) for key in keys if key[0] in of_run}
     figures = [
         RunFigure(
             Of.QUANTILE,
@@ -52,7 +52,7 @@ def latency_verdicts(
     return judged_together(runs, figures, smallest_effect, level)
 
 
-def operations_of(manifest: Manifest, configuration: int) -> Mapping[str, TimedOperation]:
+def timed_operations(manifest: Manifest, configuration: int) -> Mapping[str, TimedOperation]:
     """The figures of each operation of a run, of a configuration where several alternate.
 
     Latencies are response times in an open loop, else service times.

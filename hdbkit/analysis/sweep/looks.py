@@ -36,7 +36,7 @@ def verdicts(
     """The verdicts after the blocks that ``runs`` have, those that are decided from the look that decided them.
 
     Args:
-        runs: one row per run, without fresh blocks, as ``results.experiment_folder.runs_frame`` gives it.
+        runs: one row per run, without fresh blocks, as ``results.experiment_runs.runs_frame`` gives it.
         metric: what ``metric_value`` is.
         level: of the intervals after a number of blocks (``sequential.Spending.level``).
         decided_after: the blocks after which each comparison was decided that is not run any more, by virtual users

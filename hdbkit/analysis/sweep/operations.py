@@ -30,7 +30,7 @@ def operation_verdicts(
     configurations alternate within runs.
 
     Args:
-        runs: one row per run, as ``results.experiment_folder.runs_frame`` gives it.
+        runs: one row per run, as ``results.experiment_runs.runs_frame`` gives it.
         manifests: those of the finished runs.
         metric: the metric of the runs.
         smallest_effect, level: as for ``verdicts.judge``.

@@ -30,7 +30,7 @@ def response_to(runs: pd.DataFrame, setting: str) -> pd.DataFrame:
     alone; each interval holds by itself. ``low`` and ``high`` are NaN where no degrees of freedom are left.
 
     Args:
-        runs: usable runs of one count of virtual users, as ``results.experiment_folder.runs_frame`` gives them.
+        runs: usable runs of one count of virtual users, as ``results.experiment_runs.runs_frame`` gives them.
         setting: a numeric one (:func:`numeric`).
     """
     logs = pd.Series(np.log(runs["metric_value"].to_numpy(dtype=float)), index=runs.index)

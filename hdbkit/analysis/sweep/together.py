@@ -1,6 +1,6 @@
 """Several figures of the same runs: verdicts on them that hold together.
 
-The noise of all figures is judged together (``block_model.judged_variances``). The error rate of one look is divided
+The noise of all figures is judged together (``variances.judged_variances``). The error rate of one look is divided
 by the number of figures (Bonferroni), and within each by Dunnett's intervals.
 """
 

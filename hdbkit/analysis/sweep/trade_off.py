@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from hdbkit.analysis.sweep.latencies import operations_of
+from hdbkit.analysis.sweep.latencies import timed_operations
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.manifest import Manifest
 
@@ -21,7 +21,7 @@ def throughput_and_latency(
     metric is no rate, or no run has a latency.
 
     Args:
-        runs: one row per run and configuration, as ``results.experiment_folder.runs_frame`` gives it.
+        runs: one row per run and configuration, as ``results.experiment_runs.runs_frame`` gives it.
         labels: the labels of the configurations.
         manifests: those of the finished runs.
         metric: theirs.
@@ -34,7 +34,7 @@ def throughput_and_latency(
         line.p95_us if line else None
         for run_id, configuration in zip(runs["run_id"], runs["configuration"], strict=True)
         for line in [
-            operations_of(known[run_id], configuration).get(known[run_id].headline) if run_id in known else None
+            timed_operations(known[run_id], configuration).get(known[run_id].headline) if run_id in known else None
         ]
     ]
     measured = runs.assign(p95_ms=pd.Series(latencies, index=runs.index, dtype=float) / 1000)

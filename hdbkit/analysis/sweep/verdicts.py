@@ -64,7 +64,7 @@ def judge(
     """The verdict on each configuration at each count of virtual users, in this order.
 
     Args:
-        runs: one row per run, as ``results.experiment_folder.runs_frame`` gives it, or per stretch of a run, as
+        runs: one row per run, as ``results.experiment_runs.runs_frame`` gives it, or per stretch of a run, as
             ``observations`` gives it.
         metric: what ``metric_value`` is.
         baseline: the configuration that all ratios refer to.

@@ -28,6 +28,8 @@ _OUTLYING = 0.05
 _SURPRISING = 3.0
 _DRIFT_P = 0.01
 _DRIFT = 0.02
+_MIN_DF = 0.5
+"""A cell with fewer degrees of freedom has one run, and no noise of its own."""
 _NOTABLE_P = 0.02
 """The probability of a warning about one run or one configuration where there is no reason for it."""
 _LARGE_NOISE = 0.3
@@ -142,8 +144,10 @@ def _unequal_noise(model: BlockModel, labels: Mapping[int, str]) -> list[str]:
     found: list[str] = []
     for (users, configuration), position in model.cells.items():
         rest_df = model.df - df[position]
-        rest = (squares.sum() - squares[position]) / rest_df if rest_df >= 1 else 0.0
-        ratio = squares[position] / df[position] / rest if rest > 0 and df[position] > 0 else 0.0
+        if rest_df < 1 or df[position] < _MIN_DF:
+            continue
+        rest = (squares.sum() - squares[position]) / rest_df
+        ratio = squares[position] / df[position] / rest if rest > 0 else 0.0
         if float(scipy.special.fdtrc(df[position], rest_df, ratio)) * len(df) < _NOTABLE_P:
             which, times = f"{labels[configuration]} at {virtual_users(users)}", np.sqrt(ratio)
             text = f"the noise of {which} is {times:.1f} times that of the others; its interval is wider for it"

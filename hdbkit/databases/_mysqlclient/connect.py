@@ -121,7 +121,7 @@ _WITHIN_TIMEOUT = 0.9
 """The driver reports a connection that was closed during login as it reports a timeout, only earlier."""
 
 
-def connected(target: Target, options: SessionOptions, sends_files: bool = False) -> Any:
+def mysql_connection(target: Target, options: SessionOptions, sends_files: bool = False) -> Any:
     """Open a low-level connection.
 
     A server may ask a client for any file of its host where ``sends_files`` is set: only a load does.
@@ -405,7 +405,7 @@ def result_of(raw: Any) -> tuple[str, list[Row]]:
     return raw.describe()[0][0], list(raw.fetch_row(0))
 
 
-def plain(name: str, rows: list[Row]) -> list[Row]:
+def decoded_rows(name: str, rows: list[Row]) -> list[Row]:
     """The rows; if the first column is ``heading``, the JSON result of a routine is decoded."""
     return [_answer(*row) for row in rows] if name == "heading" else rows
 

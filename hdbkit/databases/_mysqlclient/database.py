@@ -51,8 +51,8 @@ from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.databases._mysqlclient.connect import (
     OPTIONS,
     VALUES,
-    connected,
     is_on,
+    mysql_connection,
     of_environment,
     password_in_file,
     refused_from,
@@ -247,7 +247,7 @@ class MysqlclientDatabase(BaseDatabase):
     def _connect(
         self, target: Target, scope: Scope, wanted: SessionOptions, sends_files: bool = False
     ) -> MysqlclientSession:
-        connection, _ = connected_in_time(target, wanted, lambda: connected(target, wanted, sends_files))
+        connection, _ = connected_in_time(target, wanted, lambda: mysql_connection(target, wanted, sends_files))
         who = f"the server, version {connection.get_server_info()}"  # a session that fails closes it
         from hdbkit.databases._mysqlclient.session import MysqlclientSession
 

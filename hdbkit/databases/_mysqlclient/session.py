@@ -23,7 +23,7 @@ from hdbkit.awaiting import awaited
 from hdbkit.contracts import Arguments, Row, Scope, Table
 from hdbkit.contracts.operations import answer_limit_s
 from hdbkit.databases._base.asking import AskingSession
-from hdbkit.databases._mysqlclient.connect import ENCODERS, plain, result_of
+from hdbkit.databases._mysqlclient.connect import ENCODERS, decoded_rows, result_of
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import SERVER_STATEMENTS, find, in_scope, statements
 from hdbkit.statement import Statement
@@ -231,7 +231,7 @@ class MysqlclientSession(AskingSession):
 
     def rows(self, raw: Any) -> list[Row]:
         """Convert a raw result to plain values; arrays become tuples."""
-        return plain(*result_of(raw))
+        return decoded_rows(*result_of(raw))
 
     def row_count(self, raw: Any) -> int:
         return int(raw.num_rows())

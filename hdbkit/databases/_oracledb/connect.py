@@ -177,7 +177,7 @@ def code_and_text(error: Exception) -> tuple[str, str]:
     return str(getattr(found, "full_code", "")), "; ".join(lines) or type(error).__name__
 
 
-def connected(target: Target, options: SessionOptions) -> Any:
+def oracle_connection(target: Target, options: SessionOptions) -> Any:
     """A connection to the only address of ``target``.
 
     Raises:

@@ -32,7 +32,7 @@ from hdbkit.databases.db2.connect import (
     SECURITY,
     SUMMARY,
     class_and_code,
-    connected,
+    cli_connection,
 )
 from hdbkit.databases.db2.schema import Db2Schema, Db2SchemaOptions
 from hdbkit.errors import ErrorClass
@@ -204,7 +204,7 @@ class Db2(ExploredDatabase):
         return f"ibm_db {cli_driver().__version__}"
 
     def opened(self, target: Target, options: SessionOptions) -> Any:
-        return connected(target, options)
+        return cli_connection(target, options)
 
     def counters(self, session: Session) -> dict[str, float]:
         """With the percentages of the view MON_DB_SUMMARY, if the target asks for them."""

@@ -84,7 +84,7 @@ _REFUSED: Final[Mapping[int, tuple[type[CannotConnect], str, str]]] = {
 this is empty), and what to do."""
 
 
-def connected(target: Target, options: SessionOptions) -> CliConnection:
+def cli_connection(target: Target, options: SessionOptions) -> CliConnection:
     """A connection to the only address of ``target``.
 
     Raises:

@@ -32,8 +32,8 @@ from hdbkit.databases._oracledb.connect import (
     THIN,
     OracledbDatabase,
     code_and_text,
-    connected,
     driver,
+    oracle_connection,
 )
 from hdbkit.databases._oracledb.session import PLSQL, OracleSession
 from hdbkit.errors import ErrorClass, InputError
@@ -181,7 +181,7 @@ class Oracle(OracledbDatabase):
         return f"python-oracledb {module.__version__} ({self.mode()}{library})"
 
     def opened(self, target: Target, options: SessionOptions) -> Any:
-        return connected(target, options)
+        return oracle_connection(target, options)
 
     def behind_proxy(self, target: Target, port: int) -> Target:
         """The address replaces the host; the name of a server behind tcps is then not its own."""

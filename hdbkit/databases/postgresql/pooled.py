@@ -136,10 +136,10 @@ def found_pooling(target: Target, connect: Callable[[], PsycopgSession]) -> Pool
     name = f"hdbkit_{secrets.token_hex(8)}".encode()
     with closing(connect()) as one, closing(connect()) as two:
         text = find(one.dialects, SERVER_STATEMENTS, "backend").text.encode()
-        if not answers(one, one.connection.send_query_params, text):
+        if not _answers(one, one.connection.send_query_params, text):
             reason = f"the pooler gave a second session no connection of the server within {_ANSWER_S:g} s"
             raise CannotConnect(target.url, reason, f"raise the pooler's limit: {POOL_LIMITS}")
-        if not answers(two, two.connection.send_query_params, text):  # the first keeps its own
+        if not _answers(two, two.connection.send_query_params, text):  # the first keeps its own
             return Pooling(PoolMode.SESSION)
         seen = {one.ask("backend")[0][0] for _ in range(_TRIES)}
         one.connection.prepare(name, text)
@@ -148,7 +148,7 @@ def found_pooling(target: Target, connect: Callable[[], PsycopgSession]) -> Pool
             taken = two.ask("backend")[0][0]
             if taken not in seen and len(seen) == 1:
                 return Pooling(PoolMode.SESSION)
-            known = taken in seen and answers(one, one.connection.send_query_prepared, name)
+            known = taken in seen and _answers(one, one.connection.send_query_prepared, name)
         finally:
             with suppress(TransactionError):
                 two.query("forget_prepared", name=name.decode())
@@ -162,12 +162,12 @@ def served(connect: Callable[[], PsycopgSession], wanted: int) -> int:
         for number in range(wanted):
             session = connect()
             opened.callback(session.close)
-            if not answers(session, session.connection.send_query_params, b"BEGIN"):
+            if not _answers(session, session.connection.send_query_params, b"BEGIN"):
                 return number
     return wanted
 
 
-def answers(session: PsycopgSession, send: Callable[..., None], text: bytes, within_s: float = _ANSWER_S) -> bool:
+def _answers(session: PsycopgSession, send: Callable[..., None], text: bytes, within_s: float = _ANSWER_S) -> bool:
     """Whether a statement succeeds within a time."""
     send(text, None)
     readable = poll()

@@ -28,8 +28,8 @@ from hdbkit.databases.timesten.connect import (
     TIMESTEN_DIRECT,
     TIMESTEN_OPTIONS,
     TIMESTEN_VALUES,
-    connected,
     described_error,
+    timesten_connection,
 )
 from hdbkit.errors import ErrorClass, InputError, RolledBackByDesign
 from hdbkit.readings import HostNeeds
@@ -235,7 +235,7 @@ class TimesTen(OracledbDatabase):
 
     def opened(self, target: Target, options: SessionOptions) -> Any:
         """A connection to the DSN of ``target``."""
-        return connected(target, options)
+        return timesten_connection(target, options)
 
     def provision(self, admin: Target, target: Target) -> list[str]:
         """Create the account, whose name the server takes as a part of the command alone. Raises ``InputError``."""

@@ -104,7 +104,7 @@ def _numbers(text: str) -> list[int]:
     return [int(number) for number in _NUMBER.findall(text)]
 
 
-def connected(target: Target, options: SessionOptions) -> Any:
+def timesten_connection(target: Target, options: SessionOptions) -> Any:
     """A connection.
 
     Raises:

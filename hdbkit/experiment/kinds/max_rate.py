@@ -64,14 +64,14 @@ class MaxRatePlan(OneTargetPlan):
         return self.prepared.before(self.load)
 
 
-class Found(NamedTuple):
+class SearchState(NamedTuple):
     """What a search has found: the next trial, or the blocks when it has ended."""
 
     next: Trial | None
     blocks: Sequence[Block] = ()
 
 
-def begun(plan: MaxRatePlan) -> MaxRatePlan:
+def with_first_run(plan: MaxRatePlan) -> MaxRatePlan:
     """The plan with the run with which the search begins: in a closed loop, or at the rate of the load."""
     return _with(plan, outcome_of(plan, ()).next) if plan.load.rate else _with(plan, None)
 
@@ -116,16 +116,16 @@ def manifests_of(plan: MaxRatePlan, folder: ExperimentFolder) -> list[Manifest]:
     return [RunFolder(folder.root / line.run_id).read() for line in ended]
 
 
-def outcome_of(plan: MaxRatePlan, manifests: Sequence[Manifest]) -> Found:
+def outcome_of(plan: MaxRatePlan, manifests: Sequence[Manifest]) -> SearchState:
     """What these results lead to. Raises ``SearchFailed``."""
     limit, results = plan.limit, list(manifests)
     first = plan.load.rate or capacity(plan.load, results.pop(0)) / 2
     bounds = (limit.min_operations / plan.load.duration_s, _MAX_RATE)
     trials = search_limit(first, plan.blocks, zlib.crc32(plan.label.encode()), bounds)
     try:
-        return Found(_replayed(trials, [limit.excess(one) for one in results]))
+        return SearchState(_replayed(trials, [limit.excess(one) for one in results]))
     except StopIteration as end:
-        return Found(None, end.value)
+        return SearchState(None, end.value)
     except LimitNotFound as error:
         raise SearchFailed(_not_found(limit, error)) from None
 

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from hdbkit.analysis.comparison.groups import common_metric
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sessions import runs_of
-from hdbkit.analysis.comparison.shared_operations import of_shared_operations
+from hdbkit.analysis.comparison.shared_operations import comparable_runs
 from hdbkit.analysis.comparison.sides import compared
 from hdbkit.config import Target
 from hdbkit.errors import InputError
@@ -45,6 +44,12 @@ class SlowCommitPlan(CommitsPlan):
     steps: tuple[tuple[int, ...], ...] = Field(
         default=(), description="of each step, the numbers of its blocks after which it is judged"
     )
+
+    @model_validator(mode="after")
+    def _of_a_step_each(self) -> Self:
+        if not len(self.commits) == len(self.sides) == len(self.configurations) == len(self.steps) + 1 > 1:
+            raise ValueError("it has a base, and of each step a commit, a side and a configuration")
+        return self
 
     @property
     def title(self) -> str:
@@ -132,12 +137,11 @@ _PAIRS = ("commits", "configurations", "sides")
 def begun(first: ReleasesPlan, experiment_id: str, between: Sequence[str], max_blocks: int) -> SlowCommitPlan:
     """The plan of a search that begins with the comparison of two commits."""
     shared = {name: getattr(first, name) for name in CommitsPlan.model_fields if name != "kind"}
-    base, last = first.commits
-    own = {"experiment_id": experiment_id, "seed": experiment_id, "commits": (base,), "runs": ()}
+    own = {"experiment_id": experiment_id, "seed": experiment_id, "runs": (), "steps": ((),)}
     plan = SlowCommitPlan(**shared | own, between=tuple(between), max_blocks=max_blocks)
-    side = plan.side(base, first.sides[0].workload, first.sides[0].load)
-    alone = {"sides": (side,), "configurations": first.configurations[:1]}
-    return plan.model_copy(update=alone).with_commit(last)
+    workload, load = first.sides[0].workload, first.sides[0].load
+    sides = tuple(plan.side(commit, workload, load) for commit in first.commits)
+    return plan.model_copy(update={"sides": sides}).with_blocks(plan.blocks)
 
 
 @dataclass(frozen=True)
@@ -203,12 +207,7 @@ def ratio_of(step: ReleasesPlan, folder: ExperimentFolder) -> Ratio:
     sides = dict(zip((BASE, NEW), finished_runs(step, folder), strict=True))
     if not all(sides.values()):
         raise InputError(f"{step.title} has no finished run of one of them; see: hdbkit experiments")
-    shared, _ = of_shared_operations({side: [run.read() for run in runs] for side, runs in sides.items()})
-    for manifest in (*shared[BASE], *shared[NEW]):
-        if not manifest.compared_value:
-            reason = f"has no value of {manifest.metric.name}, so it cannot be compared"
-            raise InputError(f"run {manifest.run_id} {reason}")
-    metric = common_metric({side: list(zip(sides[side], shared[side], strict=True)) for side in sides})
+    shared, metric, _ = comparable_runs({side: [(run, run.read()) for run in runs] for side, runs in sides.items()})
     return compared(runs_of(shared), metric, step.smallest_effect, step.confidence).ratio
 
 

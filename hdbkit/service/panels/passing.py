@@ -23,7 +23,7 @@ from hdbkit.service.panels.process import PANELS_OWN, PANELS_PATH, Panels
 from hdbkit.service.permissions import Permissions
 from hdbkit.service.sessions import is_from_this_site
 from hdbkit.service.tokens import Holder, Role
-from hdbkit.web.guard import Message, Receive, Send, TokenScope, header
+from hdbkit.web.guard import ConnectionScope, Message, Receive, Send, header
 
 OWN_WORKSPACE = b"workspace=own"
 _SENT = frozenset({b"host", b"accept", b"content-type", b"origin", b"if-none-match"})
@@ -57,19 +57,19 @@ class Passing:
         is_valid: whether the session of a request is still valid; asked for each message of a channel.
     """
 
-    def __init__(self, panels: Panels, permit: Permissions, is_valid: Callable[[TokenScope], bool]) -> None:
+    def __init__(self, panels: Panels, permit: Permissions, is_valid: Callable[[ConnectionScope], bool]) -> None:
         self._panels, self._permit, self._is_valid = panels, permit, is_valid
         self._socket = str(panels.socket)
         self._owners: OrderedDict[str, str] = OrderedDict()
 
-    async def __call__(self, scope: TokenScope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: ConnectionScope, receive: Receive, send: Send) -> None:
         """Pass on one request or channel."""
         if scope["type"] == "websocket":
             await self._pass_channel(scope, receive, send)
         elif scope["type"] == "http":
             await self._pass_request(scope, receive, send)
 
-    def _require(self, scope: TokenScope) -> Holder:
+    def _require(self, scope: ConnectionScope) -> Holder:
         """The holder of a token that permits panels: they reach any server, and change its settings."""
         is_page = scope["type"] == "http" and scope["path"] == PANELS_PATH
         starts = is_page and self._panels.listens  # with a kernel of its own
@@ -89,7 +89,7 @@ class Passing:
         while len(self._owners) > _MAX_KERNELS:
             self._owners.popitem(last=False)
 
-    async def _pass_request(self, scope: TokenScope, receive: Receive, send: Send) -> None:
+    async def _pass_request(self, scope: ConnectionScope, receive: Receive, send: Send) -> None:
         holder = self._require(scope)
         if not self._panels.listens:
             return await self._answer_meanwhile(scope, receive, send)
@@ -119,13 +119,13 @@ class Passing:
         finally:
             writer.close()
 
-    async def _answer_meanwhile(self, scope: TokenScope, receive: Receive, send: Send) -> None:
+    async def _answer_meanwhile(self, scope: ConnectionScope, receive: Receive, send: Send) -> None:
         """A page that loads again until Voila listens; what has ended does not come back."""
         if failure := self._panels.failure:
             raise Refused(_UNAVAILABLE, f"{failure}; restart the service, whose other pages are still served")
         await HTMLResponse(render("starting.html"), _UNAVAILABLE)(scope, receive, send)
 
-    async def _pass_channel(self, scope: TokenScope, receive: Receive, send: Send) -> None:
+    async def _pass_channel(self, scope: ConnectionScope, receive: Receive, send: Send) -> None:
         try:
             holder = self._require(scope)
         except Refused as refused:
@@ -153,7 +153,7 @@ class Passing:
             await send({"type": "websocket.close", "code": _PROTOCOL_ERROR})
 
     async def _pass_messages(
-        self, scope: TokenScope, channel: ClientConnection, receive: Receive, send: Send
+        self, scope: ConnectionScope, channel: ClientConnection, receive: Receive, send: Send
     ) -> None:
         """Pass messages in both directions until one side ends."""
         there = asyncio.create_task(self._to_kernel(scope, channel, receive))
@@ -169,14 +169,14 @@ class Passing:
                 one.cancel()
             await asyncio.gather(there, here, return_exceptions=True)
 
-    async def _to_browser(self, scope: TokenScope, channel: ClientConnection, send: Send) -> None:
+    async def _to_browser(self, scope: ConnectionScope, channel: ClientConnection, send: Send) -> None:
         """Pass on what the kernel sends."""
         async for message in channel:
             if not self._is_valid(scope):
                 return
             await send({"type": "websocket.send", "text" if isinstance(message, str) else "bytes": message})
 
-    async def _to_kernel(self, scope: TokenScope, channel: ClientConnection, receive: Receive) -> bool:
+    async def _to_kernel(self, scope: ConnectionScope, channel: ClientConnection, receive: Receive) -> bool:
         """Pass on what the browser sends; whether the browser is still there when it ends."""
         while True:
             message = await receive()
@@ -212,13 +212,13 @@ async def _answer(connection: h11.Connection, reader: asyncio.StreamReader) -> A
             return
 
 
-def _target(scope: TokenScope) -> str:
+def _target(scope: ConnectionScope) -> str:
     raw = cast("bytes", scope.get("raw_path") or scope["path"].encode())
     query = cast("bytes", scope["query_string"])
     return (raw + b"?" + query if query else raw).decode("ascii")
 
 
-def _headers(scope: TokenScope, holder: Holder) -> list[tuple[str, str]]:
+def _headers(scope: ConnectionScope, holder: Holder) -> list[tuple[str, str]]:
     """The headers for Voila, with the name of a workspace of one's own where it is wanted."""
     found: list[tuple[str, Any]] = [(n.decode(), v.decode("latin-1")) for n, v in scope["headers"] if n in _SENT]
     if OWN_WORKSPACE in scope["query_string"].split(b"&"):

@@ -29,10 +29,10 @@ from hdbkit.widgets.parts.run_view import RunView, Seen
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice
 from hdbkit.workloads import specification
 
-Found = TypeVar("Found")
+ShownResult = TypeVar("ShownResult")
 
 
-class ExperimentPanel(Panel, Generic[Found]):
+class ExperimentPanel(Panel, Generic[ShownResult]):
     """A form, a button that starts what it asks for, and what is to be seen of that until its result.
 
     ``start()`` and ``wait()`` do what the buttons do; ``attach()`` watches work that is in progress anywhere.
@@ -67,7 +67,7 @@ class ExperimentPanel(Panel, Generic[Found]):
         self.aim = ipywidgets.HTML().add_class("hdbkit-aim")
         self.progress = ipywidgets.HTML().add_class("hdbkit-progress")
         self.view: Any = type(self).shows(self)
-        self.result: Found | None = None
+        self.result: ShownResult | None = None
         self._running: Any = None
         self._failure: BaseException | None = None
         self._watched, self._stops, self._why, self._said_why = False, 0, "", False
@@ -137,7 +137,7 @@ class ExperimentPanel(Panel, Generic[Found]):
         self._watch(running)
         return self
 
-    def wait(self) -> Found:
+    def wait(self) -> ShownResult:
         """Wait for the end of what is watched here; its result. Raises what it failed with."""
         self._idle.wait()
         if self._failure is not None:

@@ -11,14 +11,14 @@ import ipywidgets
 
 from hdbkit import api
 from hdbkit.analysis.run.latency_limit import Limit
-from hdbkit.api.max_rate import DEFAULT_BLOCKS
+from hdbkit.api.max_rate import SEARCH_BLOCKS
 from hdbkit.api.sides import require_word
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.quantities import counts_in
 from hdbkit.experiment.kinds.max_rate import MaxRatePlan
 from hdbkit.experiment.kinds.profile import ProfilePlan
 from hdbkit.plan import RunPlan
-from hdbkit.widgets.panels.experiment import ExperimentPanel, Found
+from hdbkit.widgets.panels.experiment import ExperimentPanel, ShownResult
 from hdbkit.widgets.parts.base import Shared, call_code, first_lines, target_code
 from hdbkit.widgets.parts.default_phases import DefaultPhases
 from hdbkit.widgets.parts.layout import grid
@@ -31,7 +31,7 @@ _USERS = SweepSpec.model_fields["virtual_users"].default[0]
 """The users at first, as those of a sweep."""
 
 
-class LoadPanel(ExperimentPanel[Found]):
+class LoadPanel(ExperimentPanel[ShownResult]):
     """A panel whose work is a load of a workload on a target.
 
     ``target`` and ``workload`` are what ``hdbkit.run`` takes, by default those that the panels share; ``load`` is
@@ -147,7 +147,7 @@ class MaxRatePanel(LoadPanel[api.MaxRate]):
     def own_fields(self) -> list[ipywidgets.Widget]:
         """The limit, and the number of blocks."""
         self.limit = text_field("Limit", "p95=20ms")
-        self.blocks = blocks_field(DEFAULT_BLOCKS, 2)
+        self.blocks = blocks_field(SEARCH_BLOCKS, 2)
         return [self.limit, self.blocks]
 
     def arguments(self, at: Any) -> tuple[list[Any], dict[str, Any]]:

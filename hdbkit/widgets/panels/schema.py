@@ -27,7 +27,7 @@ from hdbkit.widgets.parts.workload_choice import WorkloadChoice, schema_text, wo
 from hdbkit.workloads import workload
 from hdbkit.workloads.present import described_schema
 
-MARKS = {True: "pass", False: "FAIL", None: "unknown"}
+_PASS_MARKS = {True: "pass", False: "FAIL", None: "unknown"}
 
 
 class BuildWatch:
@@ -186,7 +186,7 @@ class SchemaPanel(Panel):
         self.say(f"checking: {what} ...", State.BUSY)
 
     def _show_checks(self, found: pd.DataFrame) -> None:
-        rows = [(MARKS[one["passed"]], one["name"], one["detail"]) for one in found.to_dict("records")]
+        rows = [(_PASS_MARKS[one["passed"]], one["name"], one["detail"]) for one in found.to_dict("records")]
         failed = sum(mark == "FAIL" for mark, *_ in rows)
         caption = f"{failed} of {len(rows)} checks failed" if failed else f"none of {len(rows)} checks failed"
         self.checks.value = html_table(["", "check", "found"], rows, caption) if rows else ""

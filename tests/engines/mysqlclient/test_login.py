@@ -10,7 +10,7 @@ import pytest
 
 from hdbkit.config import Target
 from hdbkit.contracts import SessionOptions
-from hdbkit.databases._mysqlclient.connect import _connect_error, connected
+from hdbkit.databases._mysqlclient.connect import _connect_error, mysql_connection
 from hdbkit.errors import CannotConnect, NothingListens
 
 ENDED = "the server at 127.0.0.1, port .* closed the connection during login"
@@ -33,7 +33,7 @@ def test_a_closed_connection_is_not_taken_for_a_timeout(end: str, timeout_s: int
         options = {"connect_timeout": str(timeout_s)}
         target = Target(kind="mysql", host="127.0.0.1", port=listening.getsockname()[1], user="x", options=options)
         with pytest.raises(CannotConnect, match=reason):
-            connected(target, SessionOptions())
+            mysql_connection(target, SessionOptions())
 
 
 def test_an_account_without_privileges_gets_the_command_that_grants_the_first() -> None:
@@ -47,4 +47,4 @@ def test_a_port_where_nothing_listens_is_not_taken_for_a_closed_connection() -> 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     with pytest.raises(NothingListens, match=f"nothing listens on 127.0.0.1, port {port}"):
-        connected(Target(kind="mysql", host="127.0.0.1", port=port, user="x"), SessionOptions())
+        mysql_connection(Target(kind="mysql", host="127.0.0.1", port=port, user="x"), SessionOptions())

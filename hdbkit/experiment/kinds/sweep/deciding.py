@@ -17,49 +17,13 @@ import pandas as pd
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.looks import decided, verdicts
 from hdbkit.analysis.sweep.observations import observations
-from hdbkit.analysis.sweep.search import log_ratios, next_configurations, required_rate
 from hdbkit.analysis.sweep.verdicts import fastest
-from hdbkit.config.sweep_grid import grid_from
-from hdbkit.config.sweep_spec import Strategy
-from hdbkit.experiment.kinds.sweep.plan import SweepPlan, ended_at, with_asked, with_winners, without_decided
-from hdbkit.experiment.plan import PlannedRun
-from hdbkit.plan import RequiredRate
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan, ended_at, with_winners, without_decided
+from hdbkit.experiment.kinds.sweep.searching import with_next_block
 from hdbkit.results.experiment_folder import ExperimentFolder
-from hdbkit.results.experiment_runs import runs_frame
 from hdbkit.results.finding import Ratio, Verdict
 from hdbkit.results.journal import ExperimentState, Step
 from hdbkit.text import virtual_users
-
-# The plan of a search, which grows: each finished block determines the configurations of the next.
-#
-# The longer plan is on disk before any of its runs begins, so that journal and resume work as in a grid. A run's own
-# plan contains the value that it must be able to reach, so that it ends early even if its sweep was killed.
-
-
-def searched(plan: SweepPlan, folder: ExperimentFolder, state: ExperimentState) -> SweepPlan:
-    """The plan with one more block once all its runs have ended; unchanged in a grid or after the search is over."""
-    spec, last = plan.spec, plan.runs[-1].block
-    if spec.strategy is Strategy.GRID or plan.winners or last >= spec.blocks:
-        return plan
-    if state.next_number <= len(plan.runs):
-        return plan
-    reached = log_ratios(runs_frame(folder), plan.metric)
-    tried = [(configuration, reached.get(index)) for index, configuration in enumerate(plan.configurations)]
-    seed = (spec.seed + last) % 2**32
-    asked = next_configurations(spec.grid, grid_from(spec).configurations, tried, spec.asked, seed)
-    if not asked:
-        return plan
-    longer = with_asked(plan, asked)
-    folder.write_plan(longer)
-    folder.append(Step.EXTENDED, blocks=last + 1, asked=[dict(one) for one in asked])
-    return longer
-
-
-def required_rate_for(plan: SweepPlan, folder: ExperimentFolder, planned: PlannedRun) -> RequiredRate | None:
-    """The value that a run must be able to reach; None in a grid, for the baseline, and in the winners' blocks."""
-    if plan.spec.strategy is Strategy.GRID or not plan.spec.end_early or planned.fresh or planned.configuration == 0:
-        return None
-    return required_rate(runs_frame(folder), plan.metric, planned.block, planned.configuration, planned.virtual_users)
 
 
 def spending(plan: SweepPlan, state: ExperimentState) -> Spending:
@@ -72,7 +36,7 @@ def spending(plan: SweepPlan, state: ExperimentState) -> Spending:
 def decide(plan: SweepPlan, folder: ExperimentFolder) -> SweepPlan:
     """The plan after the decisions of the finished blocks; unchanged if they decide nothing."""
     state = folder.journal.state
-    return _with_winners(_at_a_look(searched(plan, folder, state), folder, state), folder, state)
+    return _with_winners(_at_a_look(with_next_block(plan, folder, state), folder, state), folder, state)
 
 
 def _at_a_look(plan: SweepPlan, folder: ExperimentFolder, state: ExperimentState) -> SweepPlan:

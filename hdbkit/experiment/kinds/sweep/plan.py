@@ -1,20 +1,13 @@
 """The plan of a sweep, whose cells are a grid of settings, factors and user counts, or those that a search selects.
 
-A sweep consists of randomized complete blocks: each block runs every configuration once at each number of virtual
-users, in a random order (``run_order``), so that what changes on the machine affects all configurations alike. The
-order of a block and the seed of its runs depend only on the sweep's seeds and the block's number, so that adding
-blocks does not change existing ones.
-
-If factors require rebuilding the schema, a block groups its runs by schema, with the schemas in random order, to
-minimize rebuilds: a split-plot design. The runs of a block that use the same schema share one build, so the unit of a
-comparison between schemas is a block (``block_model``).
+A sweep consists of randomized complete blocks (``block_order``).
 """
 
 from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -27,8 +20,8 @@ from hdbkit.config.sweep_grid import grid_from
 from hdbkit.config.sweep_spec import AbortRules, CompareBy, Strategy
 from hdbkit.databases import database
 from hdbkit.errors import InputError
+from hdbkit.experiment.kinds.sweep.block_order import ComparedCell, block_order, numbered_runs, runs_of_blocks
 from hdbkit.experiment.plan import ASSUMED_OVERHEAD_S, MAX_RUNS, Cell, Design, OneTargetPlan, PlannedRun
-from hdbkit.run_order import in_turn
 from hdbkit.slices import Slices
 from hdbkit.text import duration_text
 from hdbkit.workloads import metric_of, workload
@@ -36,9 +29,7 @@ from hdbkit.workloads import metric_of, workload
 ASSUMED_ROWS_PER_S = 160_000
 """Assumed speed of a schema rebuild."""
 
-Compared = tuple[int, int]
-"""Virtual users and configuration, which are compared with the baseline."""
-MIN_BLOCKS = 2
+_MIN_BLOCKS = 2
 
 
 class Decided(ConfigModel):
@@ -128,7 +119,7 @@ class SweepPlan(OneTargetPlan):
         return self.spec.workload
 
     @property
-    def decided_after(self) -> dict[Compared, int]:
+    def decided_after(self) -> dict[ComparedCell, int]:
         """The blocks after which a comparison was decided, by virtual users and configuration."""
         return {(one.virtual_users, one.configuration): one.blocks for one in self.decided}
 
@@ -197,7 +188,9 @@ class SweepPlan(OneTargetPlan):
         if longer.strategy is not Strategy.GRID:
             return self.model_copy(update={"spec": longer, "first_blocks": first})
         apart = self.configurations[:1] if self.slices else self.configurations
-        more = _runs(longer, apart, range(self.spec.blocks + 1, blocks + 1), self.decided_after, len(self.runs) + 1)
+        more = runs_of_blocks(
+            longer, apart, range(self.spec.blocks + 1, blocks + 1), self.decided_after, len(self.runs) + 1
+        )
         if len(self.runs) + len(more) > MAX_RUNS:
             raise InputError(
                 f"{self.experiment_id} would have more than the maximum of {MAX_RUNS} runs; give fewer blocks"
@@ -274,7 +267,7 @@ def plan_sweep(
         spec=spec,
         configurations=tuple(grid.configurations if is_grid else grid.configurations[:1]),
         dropped=grid.dropped,
-        runs=_runs(spec, apart, range(1, spec.blocks + 1)) if is_grid else (),
+        runs=runs_of_blocks(spec, apart, range(1, spec.blocks + 1)) if is_grid else (),
         needs_restart=() if is_grid else needs_restart,
         slices=slices if is_grid else None,
     )
@@ -295,8 +288,8 @@ def with_asked(plan: SweepPlan, asked: Sequence[Mapping[str, str]]) -> SweepPlan
     block = plan.runs[-1].block + 1 if plan.runs else 1
     configurations = (*plan.configurations, *map(dict, asked))
     chosen = [0, *range(known, len(configurations))]
-    order = _block_order(spec, block, [configurations[one] for one in chosen], plan.needs_restart)
-    more = _numbered(spec, ((block, chosen[position], users) for position, users in order), len(plan.runs) + 1)
+    order = block_order(spec, block, [configurations[one] for one in chosen], plan.needs_restart)
+    more = numbered_runs(spec, ((block, chosen[position], users) for position, users in order), len(plan.runs) + 1)
     return plan.model_copy(update={"configurations": configurations, "runs": (*plan.runs, *more)})
 
 
@@ -306,7 +299,7 @@ def ended_at(plan: SweepPlan, blocks: int) -> SweepPlan:
     return plan.model_copy(update={"runs": kept, "ended_after": blocks})
 
 
-def without_decided(plan: SweepPlan, cells: Collection[Compared], blocks: int) -> SweepPlan:
+def without_decided(plan: SweepPlan, cells: Collection[ComparedCell], blocks: int) -> SweepPlan:
     """The same sweep in which comparisons that are decided after ``blocks`` blocks are not run in later ones.
 
     The baseline is run as long as a comparison at the same count of virtual users is.
@@ -315,7 +308,7 @@ def without_decided(plan: SweepPlan, cells: Collection[Compared], blocks: int) -
     new = [cell for cell in cells if cell not in known]
     kept = tuple(planned for planned in plan.runs if planned.block <= blocks)
     later = range(blocks + 1, plan.spec.blocks + 1)
-    more = _runs(plan.spec, plan.configurations, later, {*known, *new}, len(kept) + 1)
+    more = runs_of_blocks(plan.spec, plan.configurations, later, {*known, *new}, len(kept) + 1)
     decided = [Decided(configuration=one, virtual_users=users, blocks=blocks) for users, one in new]
     return plan.model_copy(update={"runs": (*kept, *more), "decided": (*plan.decided, *decided)})
 
@@ -327,68 +320,14 @@ def with_winners(plan: SweepPlan, winners: Sequence[int]) -> SweepPlan:
     positions = (
         (last + fresh, chosen[position], users)
         for fresh in range(1, spec.winner_blocks + 1)
-        for position, users in _block_order(spec, fresh, configurations)
+        for position, users in block_order(spec, fresh, configurations)
     )
-    more = _numbered(spec, positions, len(plan.runs) + 1, fresh=True)
+    more = numbered_runs(spec, positions, len(plan.runs) + 1, fresh=True)
     return plan.model_copy(update={"runs": (*plan.runs, *more), "winners": tuple(winners)})
 
 
 def _assumed_build_s(spec: WorkloadSpec) -> float:
     return sum(part.rows for part in workload(spec).parts()) / ASSUMED_ROWS_PER_S
-
-
-def _runs(
-    spec: SweepSpec,
-    configurations: Sequence[Mapping[str, str]],
-    blocks: Iterable[int],
-    decided: Collection[Compared] = (),
-    first: int = 1,
-) -> tuple[PlannedRun, ...]:
-    """The runs of blocks of a grid, numbered from ``first``, without those whose comparisons are decided."""
-    positions = (
-        (block, *position) for block in blocks for position in _block_order(spec, block, configurations, (), decided)
-    )
-    return _numbered(spec, positions, first)
-
-
-def _numbered(
-    spec: SweepSpec, positions: Iterable[tuple[int, int, int]], first: int, fresh: bool = False
-) -> tuple[PlannedRun, ...]:
-    """The runs at these blocks, configurations and numbers of virtual users."""
-    return tuple(
-        PlannedRun(
-            number=number, block=block, configuration=configuration, virtual_users=users,
-            seed=(spec.load.seed + block - 1) % 2**63, fresh=fresh,
-        )
-        for number, (block, configuration, users) in enumerate(positions, first)
-    )  # fmt: skip
-
-
-def _block_order(
-    spec: SweepSpec,
-    block: int,
-    configurations: Sequence[Mapping[str, str]],
-    together: Sequence[str] = (),
-    decided: Collection[Compared] = (),
-) -> list[tuple[int, int]]:
-    """Configurations and numbers of virtual users of a block, in order.
-
-    Runs with the same schema and equal values of ``together`` are consecutive. Without those whose comparisons are
-    decided, and without the baseline where all are.
-    """
-    compared = list(itertools.product(range(1, len(configurations)), spec.virtual_users))
-    open_ = [(configuration, users) for configuration, users in compared if (users, configuration) not in decided]
-    counts = {users for _, users in (open_ if compared else ())}
-    positions = [*((0, users) for users in spec.virtual_users if users in counts or not compared), *open_]
-    of_each = [(*_schema(one), *(one[name] for name in together)) for one in configurations]
-    schemas = list(dict.fromkeys(of_each))
-    turns = dict(zip(schemas, in_turn(len(schemas), spec.seed, block), strict=True))
-    order = zip(positions, in_turn(len(positions), spec.seed, block), strict=True)
-    return [position for position, _ in sorted(order, key=lambda one: (turns[of_each[one[0][0]]], one[1]))]
-
-
-def _schema(configuration: Mapping[str, str]) -> tuple[str | None, ...]:
-    return tuple(configuration.get(name) for name in schema_factors())
 
 
 def _check_metric(spec: SweepSpec, configurations: Sequence[Mapping[str, str]]) -> None:
@@ -413,7 +352,7 @@ def _check_budget(plan: SweepPlan) -> None:
     if budget_s is None or estimated_s is None or estimated_s <= budget_s:
         return
     fit = int(budget_s / (estimated_s / blocks))
-    advice = f"write blocks: {fit}" if fit >= MIN_BLOCKS else "give fewer values, shorter phases, or more time"
+    advice = f"write blocks: {fit}" if fit >= _MIN_BLOCKS else "give fewer values, shorter phases, or more time"
     raise InputError(
         f"the sweep '{plan.spec.name}' takes about {duration_text(estimated_s)} for {blocks} blocks, more than "
         f"its time_budget_s of {budget_s:.0f} ({duration_text(budget_s)}), enough for {fit}; {advice}"
