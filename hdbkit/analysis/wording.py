@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from hdbkit.analysis.statistics.power import POWER
 from hdbkit.caution import Caution
 from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.results.finding import Needed, Ratio, Verdict, finite
@@ -110,6 +111,13 @@ def percent(ratio: float, metric: Metric) -> str:
     return percent_of(metric.from_score(ratio) - 1)
 
 
+def found_from(detectable_log: float, metric: Metric) -> float | None:
+    """The change of the metric that a difference of scores on the log scale means; None beyond all measure."""
+    if not detectable_log < math.log(_MAX_WIDTH):
+        return None
+    return abs(float(metric.from_score(math.exp(detectable_log))) - 1)
+
+
 def percents(low: float, high: float, metric: Metric) -> str:
     """The interval of the metric's change, the lower end first: ``-1.2 % to +3.4 %``; or that runs are too few."""
     if says_nothing(low, high):
@@ -197,17 +205,22 @@ def sentence(
     smallest_effect: float,
     confidence: float = CONFIDENCE,
     advice: str = "",
+    detected: float | None = None,
 ) -> str:
     """The conclusion of the interval about ``subject`` and ``reference``, as one sentence without its full stop.
 
-    ``advice`` is the way out of an undecided one.
+    Of an undecided one ``detected`` is the change that would have been found, and ``advice`` the way out.
     """
     metric, verdict = interval.metric, interval.verdict(smallest_effect)
     ratio, low, high = interval.ratio, interval.low, interval.high
     if verdict is Verdict.UNDECIDED:
         more = f"; {advice}" if advice else ""
+        if says_nothing(low, high):
+            return f"{subject}: undecided: {TOO_FEW}{more}"
         between = f"between {change(low, metric)} and {change(high, metric)}"
-        return f"{subject}: undecided: {TOO_FEW if says_nothing(low, high) else between}{more}"
+        known = detected is not None
+        seen = f"; {share(detected or 0)} or more would have been found with {share(POWER)}" if known else ""
+        return f"{subject}: undecided: {between}{seen}{more}"
     if verdict is Verdict.EQUIVALENT:
         ends = interval.inner or (low, high)
         at = 2 * confidence - 1 if interval.inner else confidence

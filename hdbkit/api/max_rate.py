@@ -13,6 +13,7 @@ import pandas as pd
 from pydantic import Field
 
 from hdbkit.analysis.comparison.groups import Finished, metric_values
+from hdbkit.analysis.comparison.sessions import times_of
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.latency_limit import Limit
 from hdbkit.analysis.statistics.limit_search import MIN_SEARCH_BLOCKS, RateEstimate, estimate_rate
@@ -37,7 +38,7 @@ from hdbkit.results.finding import Finding, Headline, More
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import known_settings
 from hdbkit.results.manifest import Manifest
-from hdbkit.text import exact_number, many, number, plural
+from hdbkit.text import duration_text, exact_number, many, number, plural
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 from hdbkit.workspace import BareWorkspace
@@ -167,8 +168,27 @@ class MaxRate(ExperimentResult):
         return (
             f"The highest rate at which the {self.limit.quantile} of the response time of {self._newest.headline} "
             f"stays within {exact_number(self.limit.max_ms)} ms is {number(self.rate)} {self.counted} per second "
-            f"(95 % confidence interval: {self._interval}; {blocks}).{_THESE_MINUTES if self.found.changed else ''}"
+            f"(95 % confidence interval: {self._interval}; {blocks}{self._lasted}).{self._kept}"
+            f"{_THESE_MINUTES if self.found.changed else ''}"
         )
+
+    @property
+    def _lasted(self) -> str:
+        """In which time the blocks were measured, so that a reader knows what the interval is about."""
+        times = [times_of(one.result.manifest) for one in self.made if one.block]
+        lasted = max(one["ended"] for one in times) - min(one["started"] for one in times)
+        return f" within {duration_text(lasted.total_seconds())}" if pd.notna(lasted) else ""
+
+    @property
+    def _kept(self) -> str:
+        """How many runs stayed within the limit where its mean crosses it, and at the lower end, as a sentence."""
+        nearest = min((one.rate for one in self.made if one.rate), key=lambda rate: abs(math.log(rate / self.rate)))
+        parts = [self._share_within(rate) for rate in dict.fromkeys(filter(None, (self.low, nearest)))]
+        return f" Within the limit were {'; '.join(parts)}."
+
+    def _share_within(self, rate: float) -> str:
+        runs = [one.within for one in self.made if one.rate == rate]
+        return f"{sum(runs)} of {many(len(runs), 'run')} at {number(rate)}"
 
     @property
     def _interval(self) -> str:

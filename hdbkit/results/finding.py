@@ -121,6 +121,9 @@ class Ratio(Figures):
     verdict: Verdict
     equivalent: bool = Field(default=False, description="a change that matters is excluded on both sides")
     may_be_best: bool = Field(default=False, description="one of those among which the best is, with 95 %")
+    detectable: float | None = Field(
+        default=None, description="of what is undecided: the smallest change that would have been found with 80 %"
+    )
     these_runs: bool = Field(default=False, description="the verdict is about these runs alone")
     shrunken_ratio: float | None = Field(default=None, description="after allowing for the choice among many")
     needed: Needed | None = Field(default=None, description="what would decide an undecided one")

@@ -76,13 +76,16 @@ def test_where_every_level_is_at_the_limit_an_end_is_claimed_in_five_percent() -
 
 
 def test_a_search_whose_blocks_have_a_trend_is_about_its_own_time() -> None:
-    """The first runs are slow, the later ones are not: one interval in four ends below the rate of the later ones."""
+    """The first runs are slow, the later ones are not: one interval in four ends below the rate of the later ones.
+
+    Of these most are said to be about the time of the search. How long that was is always stated.
+    """
     draw, truth, silent = np.random.default_rng(3), 480.0, []
     for _ in range(40):
         slow = iter(0.8 * np.exp(-np.arange(200) / 18) + 0.1 * draw.normal(size=200))
         found = estimate_rate(played(lambda level, slow=slow: 5 * math.log(level / truth) + next(slow), 5)[1])
         silent.append(not found.low <= truth <= found.high and not found.changed)
-    assert sum(silent) <= 2
+    assert sum(silent) <= 3
 
 
 @pytest.mark.parametrize(("excess", "level", "within"), [(1.0, 1.0, False), (-1.0, 1e5, True)])

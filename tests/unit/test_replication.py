@@ -197,7 +197,7 @@ def test_both_sides_at_the_same_time_are_advised_instead_of_very_many_blocks() -
     values = pd.Series([1000.0, 1080.0, 930.0, 1000.0, 1000.0, 1005.0])
     noisy = runs("b1", "n1", "n1", "b1", "b1", "n1").assign(metric_value=values)
     advised = [compared(noisy, METRIC, again=Again(COMMAND, one)).advice for one in ("", f"{COMMAND} --together")]
-    assert re.search(r"more blocks would decide, about \d{2,3} blocks", advised[0])
+    assert re.search(r"more blocks would decide with 80 %, about \d{2,3} blocks", advised[0])
     assert advised[1].endswith(f"measure both sides at the same time: {COMMAND} --together --blocks 6")
 
 
@@ -292,6 +292,37 @@ def test_times_with_and_without_a_zone_are_those_of_utc(one: Manifest) -> None:
 def test_a_comparison_reads_times_from_the_runs(one: Manifest, tmp_path: Path) -> None:
     turns = {BASE: [run(one, 0), run(one, 0.3)], NEW: [run(one, 0.1), run(one, 0.2)]}
     assert compared(runs_of(turns), METRIC).design.words == "2 blocks of one session"
+
+
+def test_counts_of_users_that_are_decided_in_opposite_directions_have_no_mean_as_headline() -> None:
+    draw = np.random.default_rng(2)
+    rows = [
+        {"side": side, "virtual_users": users, "score": apart * (side == NEW) + draw.normal(0, 0.002)}
+        for block in range(6)
+        for users, apart in ((1, 0.12), (64, -0.03))
+        for side in ((BASE, NEW), (NEW, BASE))[block % 2]
+    ]
+    frame = pd.DataFrame(rows).assign(session="one")
+    found = compared(frame.assign(metric_value=1000 * np.exp(frame["score"])), METRIC)
+    assert [ratio.verdict for ratio in found.by_users] == [Verdict.FASTER, Verdict.SLOWER]
+    assert found.ratio.verdict is Verdict.UNDECIDED
+    assert found.answer.startswith("new: it depends on the number of virtual users: new at 1 virtual user is 12.")
+    assert "; new at 64 virtual users is " in found.answer
+
+
+def test_an_undecided_comparison_states_what_it_would_have_found() -> None:
+    draw = np.random.default_rng(2)
+    rows = [
+        {"side": side, "virtual_users": 1, "score": draw.normal(0, 0.05)}
+        for block in range(6)
+        for side in ((BASE, NEW), (NEW, BASE))[block % 2]
+    ]
+    frame = pd.DataFrame(rows).assign(session="one")
+    ratio = compared(frame.assign(metric_value=1000 * np.exp(frame["score"])), METRIC).ratio
+    assert ratio.verdict is Verdict.UNDECIDED and ratio.detectable is not None
+    assert ratio.high is not None and ratio.ratio is not None
+    assert ratio.detectable > ratio.high / ratio.ratio - 1, "more than the half width, which finds half of them"
+    assert f"{100 * ratio.detectable:.1f} % or more would have been found with 80 %" in ratio.sentence
 
 
 def test_sides_are_equivalent_by_two_one_sided_tests() -> None:

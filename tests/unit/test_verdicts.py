@@ -79,7 +79,7 @@ def test_an_undecided_one_names_the_blocks_that_decide() -> None:
     match row.needed:
         case Needed(blocks=int(blocks), low=int(low), high=int(high)):
             assert 3 < low < blocks < high
-            assert row.sentence.endswith(f"; {blocks} blocks ({low} to {high}) would decide")
+            assert row.sentence.endswith(f"; {blocks} blocks ({low} to {high}) would decide with 80 %")
         case needed:
             pytest.fail(f"not known: {needed}")
 

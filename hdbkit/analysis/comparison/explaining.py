@@ -278,7 +278,7 @@ def _difference(
     """New - base as the design estimates it, and its interval, NaN where nothing is replicated."""
     new, base = (float(one.mean()) for one in of_side)
     samples = [design.sample(values) for values in design.samples]
-    ((estimate, half, _),) = contrasts(samples, np.array([new - base]), confidence)
+    ((estimate, half, *_),) = contrasts(samples, np.array([new - base]), confidence)
     return estimate, estimate - half, estimate + half
 
 

@@ -20,9 +20,9 @@ from hdbkit.analysis.comparison.replication import BASE, NEW, Noise, Replication
 from hdbkit.analysis.run.schedule import RATE_DECIDES, kept_its_rate
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
-from hdbkit.analysis.statistics.power import MAX_BLOCKS, Critical, blocks_needed
+from hdbkit.analysis.statistics.power import MAX_BLOCKS, POWER, Critical, blocks_needed, least_found
 from hdbkit.analysis.statistics.two_samples import Sample, half_widths
-from hdbkit.analysis.wording import WATCHED, Interval, blocks_text, percent, sentence
+from hdbkit.analysis.wording import WATCHED, Interval, blocks_text, found_from, percent, sentence
 from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Metric
 from hdbkit.results.finding import Of, Ratio, Verdict
@@ -154,7 +154,17 @@ def compared(
         )
         for count, contrast in zip(common, each, strict=True)
     )
-    return Compared(ratio, by_users, design, seen, advice, smallest_effect, confidence)
+    return Compared(_over_all(ratio, by_users), by_users, design, seen, advice, smallest_effect, confidence)
+
+
+def _over_all(mean: Ratio, by_users: Sequence[Ratio]) -> Ratio:
+    """The mean over all counts of users; where the counts are decided in opposite directions it is no verdict."""
+    decided = [ratio for ratio in by_users if ratio.verdict.differs]
+    if len({ratio.verdict for ratio in decided}) < 2:
+        return mean
+    words = "; ".join(ratio.sentence for ratio in decided)
+    text = f"{mean.label}: it depends on the number of virtual users: {words}"
+    return mean.model_copy(update={"verdict": Verdict.UNDECIDED, "equivalent": False, "sentence": text})
 
 
 def levels(metric: Metric, means: Sequence[float], estimate: float) -> tuple[float, float]:
@@ -195,11 +205,13 @@ def over_counts(design: Replication) -> list[Floats]:
 
 
 class Contrast(NamedTuple):
-    """New - base, and half widths: of its interval, and of that at twice the error rate, of two one-sided tests."""
+    """New - base; half widths of its interval, and of that at twice the error rate, of two one-sided tests; and the
+    difference that the interval would have excluded from zero with ``power.POWER``."""
 
     estimate: float
     half: float
     inner: float
+    detectable: float
 
 
 def contrasts(samples: Sequence[Sample], plain: Floats, confidence: float) -> list[Contrast]:
@@ -208,11 +220,14 @@ def contrasts(samples: Sequence[Sample], plain: Floats, confidence: float) -> li
     ``samples`` are the differences, or base and new, or nothing; ``plain`` are the differences of the means of runs.
     """
     if not samples:
-        return [Contrast(float(difference), math.nan, math.nan) for difference in plain]
+        return [Contrast(float(difference), math.nan, math.nan, math.nan) for difference in plain]
     means = samples[0].means - (samples[1].means if len(samples) > 1 else 0)
     estimates = np.where(np.isnan(means), plain, means)
-    halves = (half_widths(samples, level).tolist() for level in (confidence, 2 * confidence - 1))
-    return [Contrast(*values) for values in zip(estimates.tolist(), *halves, strict=True)]
+    half, inner = (half_widths(samples, level).tolist() for level in (confidence, 2 * confidence - 1))
+    errors = np.sqrt(sum(sample.variance / np.where(sample.counts, sample.counts, np.nan) for sample in samples))
+    df = min(sample.df for sample in samples)
+    seen = [least_found(*values, df) for values in zip(half, errors.tolist(), strict=True)]
+    return [Contrast(*values) for values in zip(estimates.tolist(), half, inner, seen, strict=True)]
 
 
 def _why(design: Replication) -> str:
@@ -249,7 +264,7 @@ def _advice(
         if needed.blocks and needed.low:
             wanted = max(needed.blocks, _MIN_BLOCKS)
             high = needed.high and max(needed.high, _MIN_BLOCKS)
-            about = f", about {blocks_text(wanted, max(needed.low, _MIN_BLOCKS), high)}"
+            about = f" with {share(POWER)}, about {blocks_text(wanted, max(needed.low, _MIN_BLOCKS), high)}"
         if again.together and not design.together and (not needed.blocks or needed.blocks > MANY_BLOCKS):
             blocks = f"more than {MAX_BLOCKS:,}" if not needed.blocks else f"about {wanted:,}"
             how = f"{again.together} --blocks {DEFAULT_BLOCKS}"
@@ -305,7 +320,12 @@ class Question:
         else:
             interval = Interval.around(self.metric, contrast.estimate, 1, contrast.half, contrast.inner)
             judged = interval.judged(self.smallest_effect)
-            words = sentence(subject, reference, interval, self.smallest_effect, self.confidence, self.advice)
+            if judged["verdict"] is Verdict.UNDECIDED:
+                judged["detectable"] = found_from(contrast.detectable, self.metric)
+            words = sentence(
+                subject, reference, interval, self.smallest_effect, self.confidence, self.advice,
+                judged.get("detectable"),
+            )  # fmt: skip
         counted: dict[str, Any] = {"virtual_users": None, **fields}
         return Ratio(
             of=self.of,

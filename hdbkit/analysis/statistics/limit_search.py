@@ -41,7 +41,7 @@ _BISECTED = 1.05
 _NEAR, _FAR = 1.03, 1.08
 _FACTORS = (1 / _FAR, 1 / _NEAR, _NEAR, _FAR)
 """How far the levels of a block are from the middle of the bracket."""
-_CHANGED_P = 0.1
+_CHANGED_P = 0.02
 """The probability below which blocks that differ, or have a trend, are not taken for chance."""
 _MAX_WIDER = 4
 """How often the levels reach twice as far (on the log scale), at most, to exclude what is undecided."""
@@ -132,7 +132,9 @@ def estimate_rate(blocks: Sequence[Block]) -> RateEstimate:
     margin = scipy.special.stdtrit(len(blocks) - 1, 0.975) * errors
     low, high = interval(levels, means - margin, means + margin)
     searched = math.exp(np.log(list(blocks[0])[: len(_FACTORS)]).mean())
-    changed = not low <= searched <= high or _changing(excesses)
+    wide = scipy.special.stdtrit(len(blocks) - 1, 1 - _CHANGED_P / 4) * errors
+    least, most = interval(levels, means - wide, means + wide)
+    changed = not least <= searched <= most or _changing(excesses)
     return RateEstimate(_crossing(levels, means), low, high, changed)
 
 

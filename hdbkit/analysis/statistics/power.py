@@ -24,6 +24,16 @@ _NOISE_INTERVAL = 0.8
 """The confidence of the interval of the noise."""
 
 
+def least_found(half: float, error: float, df: float) -> float:
+    """The smallest difference, on the log scale, that an interval excludes from zero with the probability ``POWER``.
+
+    Args:
+        half: the half width of the interval.
+        error, df: the standard error that it is made of, and its degrees of freedom.
+    """
+    return half + float(scipy.special.stdtrit(df, POWER)) * error if df > 0 else float("nan")
+
+
 class Critical(NamedTuple):
     """The critical values of a look, in standard errors: of a difference, and of equivalence; degrees of freedom."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from hdbkit.analysis.statistics.power import POWER
 from hdbkit.analysis.wording import CONFIDENCE, change, needed_text
 from hdbkit.config.metric import Metric
 from hdbkit.results.finding import Ratio, Verdict
@@ -119,7 +120,7 @@ def _open(undecided: Sequence[Ratio], compared: int) -> str:
     needed = [ratio.needed for ratio in undecided if ratio.needed and ratio.needed.blocks is not None]
     advice = ""
     if len(needed) == len(undecided):
-        advice = f", {needed_text(max(needed, key=lambda one: one.blocks or 0))} would decide"
+        advice = f", {needed_text(max(needed, key=lambda one: one.blocks or 0))} would decide with {share(POWER)}"
     return f"{len(undecided)} of {compared} comparisons {'is' if len(undecided) == 1 else 'are'} undecided{advice}"
 
 

@@ -19,13 +19,13 @@ import pandas as pd
 
 from hdbkit.analysis.statistics.block_model import BlockModel, Cell, EffectEstimate, usable
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
-from hdbkit.analysis.statistics.power import Critical, blocks_needed
+from hdbkit.analysis.statistics.power import POWER, Critical, blocks_needed, least_found
 from hdbkit.analysis.statistics.selection import candidates, shrunken
-from hdbkit.analysis.wording import CONFIDENCE, Interval, label, needed_text, sentence
+from hdbkit.analysis.wording import CONFIDENCE, Interval, found_from, label, needed_text, sentence
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.experiment_runs import ENDED_EARLY, RUN_COLUMNS, STRETCH
 from hdbkit.results.finding import Needed, Of, Ratio, Verdict, finite
-from hdbkit.text import virtual_users
+from hdbkit.text import share, virtual_users
 
 FASTEST = 3
 """The number of configurations that get fresh blocks at the end of a sweep."""
@@ -247,9 +247,13 @@ def _decided(
     judged = interval.judged(question.smallest_effect)
     here = int(done[done["virtual_users"] == cell[0]]["block"].nunique())
     needed = _needed(question, estimate, here) if judged["verdict"] is Verdict.UNDECIDED else None
-    advice = f"{needed_text(needed)} would decide" if needed_text(needed) else ""
-    words = sentence(subject, question.reference, interval, question.smallest_effect, advice=advice)
-    return {**judged, "needed": needed, "sentence": words}
+    advice = f"{needed_text(needed)} would decide with {share(POWER)}" if needed_text(needed) else ""
+    seen = None
+    if judged["verdict"] is Verdict.UNDECIDED:
+        half = critical.differs * estimate.error
+        seen = found_from(least_found(half, estimate.error, critical.df), question.metric)
+    words = sentence(subject, question.reference, interval, question.smallest_effect, advice=advice, detected=seen)
+    return {**judged, "needed": needed, "detectable": seen, "sentence": words}
 
 
 def _reason(question: _Question, done: pd.DataFrame, cell: Cell, count: int) -> str:
