@@ -168,9 +168,12 @@ class Search:
             return self.undecided or "the last commit is not slower than the first; there is nothing to search for"
         named = ", ".join(f"{short(one)} ({line})" for one, line in zip(self.left, self.subjects, strict=True))
         if len(self.left) == 1:
-            return f"most of the slowdown came with commit {named}"
+            return f"most of the slowdown came with commit {named}, with 95 % if one commit brought it"
         count = len(self.left)
-        return f"most of the slowdown came with one of {count} commits; more blocks may narrow them down: {named}"
+        return (
+            f"most of the slowdown came with one of {count} commits, with 95 % if one brought it; more blocks may "
+            f"narrow them down: {named}"
+        )
 
 
 class ReleaseVerbs(RunVerbs):
