@@ -63,6 +63,6 @@ def test_a_search_finds_the_commit_that_made_the_server_slow(
     assert found.search.left == (commits[FIRST_SLOW - 1],)
     assert found.search.sentence == (
         f"most of the slowdown came with commit {commits[FIRST_SLOW - 1][:12]} "
-        f"(v{FIRST_SLOW}: Subject of v{FIRST_SLOW})"
+        f"(v{FIRST_SLOW}: Subject of v{FIRST_SLOW}), with 95 % if one commit brought it"
     )
     assert len(found.search.steps) == 2
