@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 from pydantic import Field
 
-from hdbkit.analysis.comparison.by_operation import compared_by_operation, compared_quantiles
+from hdbkit.analysis.comparison.by_operation import compared_by_operation, compared_cost, compared_quantiles
 from hdbkit.analysis.comparison.explaining import Level, explain
 from hdbkit.analysis.comparison.explanation import Explanation
 from hdbkit.analysis.comparison.gate import Gate, gate
@@ -37,6 +37,7 @@ from hdbkit.analysis.comparison.sides import (
     plain_names,
     settings_apart,
 )
+from hdbkit.analysis.run.server_cost import cost_note
 from hdbkit.api.executing import executing
 from hdbkit.api.experiment_result import ExperimentResult, measured_cells
 from hdbkit.api.result import Result
@@ -129,14 +130,14 @@ class Comparison(ExperimentResult):
             cells=measured_cells(self.cells),
             ratios=(
                 *self.compared.each, *self.operation_ratios, self._operations_per_s,
-                *self.quantile_ratios,
+                *filter(None, [self.cost_ratio]), *self.quantile_ratios,
             ),
             best=self.ratio,
             answer=self.answer,
             basis=self.basis,
             explanation=self.explanation.sentence if self.explanation else "",
             advice=self.compared.advice if undecided else "",
-            notes=tuple(filter(None, [plans_note(self.plans)])),
+            notes=tuple(filter(None, [*cost_note(self.cost_ratio), plans_note(self.plans)])),
             warnings=tuple(self.warnings),
             smallest_effect=self.compared.smallest_effect,
             confidence=self.compared.confidence,
@@ -252,6 +253,12 @@ class Comparison(ExperimentResult):
         }
         latencies_us = pd.DataFrame.from_dict(rows, orient="index", columns=list(keys))
         return compared_quantiles(runs_of(manifests), latencies_us, self.compared, self.compared.confidence)
+
+    @cached_property
+    def cost_ratio(self) -> Ratio | None:
+        """The server's CPU time per operation, in us: a verdict of its own. None unless every run knows it."""
+        sides = {side: [result.manifest for result in runs] for side, runs in ((BASE, self.base), (NEW, self.new))}
+        return compared_cost(runs_of(sides), [*sides[BASE], *sides[NEW]], self.compared)
 
     @property
     def _operations_per_s(self) -> Ratio:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.plans import ChangedPlan, changed_note, changed_plans
 from hdbkit.analysis.run.courses import readable
+from hdbkit.analysis.run.server_cost import COST_FIGURE, SERVER_COST, cost_note, costs_us
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
 from hdbkit.analysis.statistics.sequential import Spending
@@ -20,10 +21,11 @@ from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import changed_effects, interactions
 from hdbkit.analysis.sweep.latencies import latency_verdicts
 from hdbkit.analysis.sweep.looks import decided_note
-from hdbkit.analysis.sweep.observations import observations
+from hdbkit.analysis.sweep.observations import observations, sliced
 from hdbkit.analysis.sweep.operations import operation_verdicts
 from hdbkit.analysis.sweep.search import early_ends_note
 from hdbkit.analysis.sweep.slices import slice_notes, slice_warnings
+from hdbkit.analysis.sweep.together import RunFigure, judged_together
 from hdbkit.analysis.sweep.winners import winners
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.experiment.kinds.sweep.deciding import judged, spending
@@ -122,12 +124,30 @@ class SweepAnalysis:
             self.grid_runs, self.manifests, self.metric, self.plan.spec.smallest_effect, level=self.level
         )
 
+    @cached_property
+    def cost_ratios(self) -> list[Ratio]:
+        """The server's CPU time per operation, in us; none by slices, or unless every run knows it."""
+        done = set(self.grid_runs["run_id"])
+        costs = costs_us([manifest for manifest in self.manifests if manifest.run_id in done])
+        if costs.empty or sliced(self.grid_runs):
+            return []
+        values = costs.reindex(self.grid_runs["run_id"]).tolist()
+        figure = RunFigure(Of.COST, COST_FIGURE, SERVER_COST, values)
+        return judged_together(self.grid_runs, [figure], self.plan.spec.smallest_effect, self.level)
+
+    @property
+    def _cost_of_best(self) -> Ratio | None:
+        """The ratio of cost of the best configuration."""
+        best = self.best
+        at = best and (best.configuration, best.virtual_users)
+        return next((ratio for ratio in self.cost_ratios if (ratio.configuration, ratio.virtual_users) == at), None)
+
     @property
     def ratios(self) -> list[Ratio]:
         """All of them."""
         return [
             *self.cell_ratios, *self.winner_ratios, *self.effect_ratios, *self.interaction_ratios,
-            *self.operation_ratios, *self.quantile_ratios,
+            *self.operation_ratios, *self.quantile_ratios, *self.cost_ratios,
         ]  # fmt: skip
 
     @property
@@ -234,6 +254,7 @@ class SweepAnalysis:
             *split,
             *effects,
             *self._why,
+            *cost_note(self._cost_of_best),
             *filter(None, [changed_note(self.plans)]),
         ]
 

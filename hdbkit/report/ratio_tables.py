@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from hdbkit.analysis.run.server_cost import SERVER_COST
 from hdbkit.analysis.sweep.answers import in_these_runs
 from hdbkit.analysis.sweep.latencies import latency_metric
 from hdbkit.analysis.wording import CONFIDENCE, needed_text, percent, percent_of_ratio, percents
@@ -195,6 +196,8 @@ def _figures_of(finding: Finding, label: str, against: str, title: str) -> Table
           for ratio in of_metric if len(of_metric) == 1),
         *([heading(ratio.figure), cell(ratio.base), cell(ratio.value), *_change(ratio, metric.rate)]
           for ratio in ratios if ratio.of is Of.COUNT),
+        *([f"{SERVER_COST.name} ({SERVER_COST.unit})", three_digits(ratio.base), three_digits(ratio.value),
+           *_change(ratio, SERVER_COST)] for ratio in ratios if ratio.of is Of.COST),
         *([f"{ratio.figure} {ratio.quantile} (ms)", three_digits(ratio.base), three_digits(ratio.value),
            *_change(ratio, _LATENCY)] for ratio in latencies),
     ]  # fmt: skip

@@ -57,6 +57,7 @@ class Of(StrEnum):
     OPERATION = "operation"  # the mean time of an operation
     QUANTILE = "quantile"  # of the latency of an operation
     COUNT = "count"  # a figure without an interval
+    COST = "cost"  # the server's CPU time per operation
     EFFECT = "effect"  # of a setting, over all pairs of the grid
     INTERACTION = "interaction"  # of two settings
     WINNER = "winner"  # the metric in fresh blocks
@@ -235,6 +236,7 @@ COLUMNS: dict[Of, tuple[str, ...]] = {
     Of.OPERATION: ("operation", *_CELL),
     Of.QUANTILE: ("operation", "percentile", *_CELL),
     Of.COUNT: ("figure", "base", "new", *_JUDGED),
+    Of.COST: _CELL,
     Of.EFFECT: (*_CHANGE, "virtual_users", "pairs", *_JUDGED, "equivalent", "these_runs", "sentence"),
     Of.INTERACTION: (
         *(*_CHANGE, "other", "other_value", "other_reference", "sets", *_JUDGED),

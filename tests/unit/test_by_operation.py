@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.comparison.by_operation import compared_by_operation, compared_quantiles
+from hdbkit.analysis.comparison.by_operation import compared_by_operation, compared_cost, compared_quantiles
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import compared
+from hdbkit.analysis.run.server_cost import cost_note
 from hdbkit.analysis.sweep.operations import operation_verdicts
 from hdbkit.charts.forest import forest
 from hdbkit.charts.operation_charts import ratio_chart
@@ -214,3 +216,24 @@ def test_the_sentence_of_an_operation_names_it_and_both_sides() -> None:
         one for one in compared_by_operation(runs, manifests(runs, {"q05": 1.5}), TIME, named) if one.figure == "q05"
     )
     assert ratio.sentence.startswith("q05 of v18 takes ") and " than v17 (" in ratio.sentence
+
+
+def test_the_servers_cpu_time_has_a_verdict_of_its_own() -> None:
+    """Beside a busy neighbour throughput varies by a third, CPU time by 1 %, and the new side needs 5 % less."""
+    runs, draw = in_turn(), np.random.default_rng(6)
+    runs = runs.assign(metric_value=np.exp(draw.normal(0, 0.3, len(runs))))
+    costs = np.where(runs["is_new"], 95.0, 100.0) * np.exp(draw.normal(0, 0.01, len(runs)))
+    known = [
+        Manifest.model_construct(run_id=run_id, metric=TIME, result=figures(1.0, server_cpu_us_per_operation=us))
+        for run_id, us in zip(runs["run_id"], costs, strict=True)
+    ]
+    overall = compared(runs, TIME)
+    cost = compared_cost(runs, known, overall)
+    assert overall.ratio.verdict == "undecided"
+    assert cost is not None and cost.verdict == "faster" and cost.of is Of.COST
+    (note,) = cost_note(cost)
+    assert re.search(
+        r"not about its speed: new: CPU of the server is [45]\.\d % lower than with base \(95 % interval", note
+    )
+    unknown = [*known[1:], known[0].model_copy(update={"result": figures(1.0)})]
+    assert compared_cost(runs, unknown, overall) is None

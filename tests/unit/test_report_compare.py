@@ -153,7 +153,8 @@ def test_each_commit_has_its_own_table_of_figures_and_warnings_keep_their_kinds(
     tables = figures_table(finding)
     assert [table.title.partition(",")[0] for table in tables] == ["v2 and v1", "v3 and v1"]
     for table, pair in zip(tables, pairs, strict=True):
-        assert [row[0] for row in table.rows] == ["NOPM", "operations/s", *figures_of(pair)]
+        cost = "CPU of the server (us)"
+        assert [row[0] for row in table.rows] == ["NOPM", "operations/s", cost, *figures_of(pair)]
     against = ratio_tables(finding)[0]
     assert [row[0] for row in against.rows] == ["v2", "v3"]
     assert "operations/s" not in against.head, "it is among the figures"

@@ -17,6 +17,7 @@ import pandas as pd
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, replication
 from hdbkit.analysis.comparison.sides import Compared, Question, contrasts, over_counts, scored
 from hdbkit.analysis.run.records import mean_times_s
+from hdbkit.analysis.run.server_cost import COST_FIGURE, SERVER_COST, costs_us
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.two_samples import Sample
 from hdbkit.analysis.statistics.variances import judged_variances
@@ -56,6 +57,16 @@ def compared_by_operation(
     times = mean_times_s(manifests, every=not metric.by_operation)
     figures = [SideFigure(Of.OPERATION, name, metric.of_operation(name), times[name]) for name in map(str, times)]
     return _compared_each(runs, figures, overall, confidence)
+
+
+def compared_cost(runs: pd.DataFrame, manifests: Sequence[Manifest], overall: Compared) -> Ratio | None:
+    """The comparison of the server's CPU time per operation, in us; None unless it is known of every run."""
+    costs = costs_us(manifests)
+    if costs.empty:
+        return None
+    figure = SideFigure(Of.COST, COST_FIGURE, SERVER_COST, costs)
+    (ratio,) = _compared_each(runs, [figure], overall, overall.confidence)
+    return ratio
 
 
 def compared_quantiles(
@@ -109,7 +120,8 @@ def _compared_each(
             figure.metric, sides, overall.advice, overall.smallest_effect, confidence, overall.design.words,
             figure.of, figure.operation, figure.quantile,
         )  # fmt: skip
-        ratios.append(question.judged(f"{figure.name} of {sides[1]}", contrast, means[[BASE, NEW]].tolist()))
+        subject = sides[1] if figure.of is Of.COST else f"{figure.name} of {sides[1]}"
+        ratios.append(question.judged(subject, contrast, means[[BASE, NEW]].tolist()))
     return ratios
 
 
