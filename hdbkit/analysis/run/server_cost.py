@@ -24,9 +24,8 @@ COST_FIGURE: Final = "server_cpu_us"
 
 def costs_us(manifests: Sequence[Manifest]) -> pd.Series[float]:
     """By run id, in us per operation; empty unless it is known of every run."""
-    costs = {one.run_id: one.measured.server_cpu_us_per_operation for one in manifests if one.result}
-    known = {run_id: us for run_id, us in costs.items() if us}
-    return pd.Series(known if len(known) == len(manifests) else {}, dtype="float64")
+    costs = {one.run_id: one.result and one.result.server_cpu_us_per_operation for one in manifests}
+    return pd.Series(costs if all(costs.values()) else {}, dtype="float64")
 
 
 def cost_note(ratio: Ratio | None) -> list[str]:
