@@ -9,7 +9,7 @@ import pandas as pd
 
 from hdbkit.analysis.sweep.latencies import latency_verdicts
 from hdbkit.report.ratio_tables import latency_table
-from hdbkit.results.finding import Ratio
+from hdbkit.results.finding import Ratio, Verdict
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import RunResult
 from tests.unit.sweeps import synthetic_runs
@@ -101,3 +101,11 @@ def test_the_table_lists_what_differs_and_counts_the_rest() -> None:
     assert [row[:2] for row in table.rows] == [["write", "p99"]]
     assert table.note.startswith("Those of 4 comparisons with the baseline that differ; ")
     assert "coordinated omission" in table.note
+
+
+def test_more_of_a_tail_matters_than_of_the_metric() -> None:
+    """Of a p95 2.5 times as much: 2 % by default are 5."""
+    runs = synthetic_runs([1, 1], blocks=12)
+    found = latency_verdicts(runs, measured(runs, slower=1.0), smallest_effect=0.02)
+    words = {ratio.quantile: ratio.sentence for ratio in found if ratio.verdict is Verdict.EQUIVALENT}
+    assert "within 5 %" in words["p95"] and "within 10 %" in words["p99"]

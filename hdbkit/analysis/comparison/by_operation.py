@@ -16,6 +16,7 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, replication
 from hdbkit.analysis.comparison.sides import Compared, Question, contrasts, over_counts, scored
+from hdbkit.analysis.run.quantiles import MARGINS
 from hdbkit.analysis.run.records import mean_times_s
 from hdbkit.analysis.run.server_cost import COST_FIGURE, SERVER_COST, costs_us
 from hdbkit.analysis.statistics import Floats
@@ -116,8 +117,9 @@ def _compared_each(
             continue
         means = both[position].groupby(["side", "virtual_users"])["score"].mean().groupby("side").mean()
         (contrast,) = contrasts(samples[position], np.array([means[NEW] - means[BASE]]), level)
+        smallest_effect = MARGINS[figure.quantile] * overall.smallest_effect
         question = Question(
-            figure.metric, sides, overall.advice, overall.smallest_effect, confidence, overall.design.words,
+            figure.metric, sides, overall.advice, smallest_effect, confidence, overall.design.words,
             figure.of, figure.operation, figure.quantile,
         )  # fmt: skip
         subject = sides[1] if figure.of is Of.COST else f"{figure.name} of {sides[1]}"

@@ -164,6 +164,8 @@ def rank(total: npt.NDArray[np.int64], share: float) -> npt.NDArray[np.int64]:
     return np.maximum(1, np.ceil(np.round(total * share, 9))).astype(np.int64)
 
 
+MARGINS = {"": 1.0, "p50": 1.0, "p95": 2.5, "p99": 5.0}
+"""How many times the smallest effect of the metric matters of a quantile of latencies, whose noise is larger."""
 BANDS_PER_DECADE = 10
 
 

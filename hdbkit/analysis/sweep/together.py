@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from hdbkit.analysis.run.quantiles import MARGINS
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.block_model import BlockModel, usable
 from hdbkit.analysis.statistics.variances import judged_variances
@@ -47,7 +48,7 @@ def judged_together(
     ratios = []
     for figure, values, model in zip(figures, of_figures, _moderated(fitted, of_figures), strict=True):
         about = {"of": figure.of, "figure": figure.operation, "quantile": figure.quantile}
-        judged = judge(values, figure.metric, 0, smallest_effect, at, model=model)
+        judged = judge(values, figure.metric, 0, MARGINS[figure.quantile] * smallest_effect, at, model=model)
         ratios += [ratio.model_copy(update=about) for ratio in judged]
     return ratios
 
