@@ -5,7 +5,19 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bench.verdicts import checks, comparisons, dropping, highest_rate, noise, scaling, series, slices, sweeps
+from bench.verdicts import (
+    checks,
+    comparisons,
+    dropping,
+    explanations,
+    highest_rate,
+    noise,
+    scaling,
+    series,
+    slices,
+    sweeps,
+    tails,
+)
 from bench.verdicts.table import Statement, print_table
 
 PARTS = {
@@ -22,7 +34,9 @@ STATEMENTS: tuple[Statement, ...] = (
     *slices.CLAIMS,
     *comparisons.STATEMENTS,
     *checks.STATEMENTS,
+    *explanations.STATEMENTS,
     *highest_rate.STATEMENTS,
+    *tails.STATEMENTS,
 )
 
 

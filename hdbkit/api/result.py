@@ -7,6 +7,7 @@ import math
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from hdbkit.analysis.run import quantiles, records
 from hdbkit.analysis.run.bottleneck import Bottleneck, bottleneck
 from hdbkit.analysis.run.events import events
 from hdbkit.analysis.run.records import executions, window_of
+from hdbkit.analysis.run.tail_intervals import tail_intervals
 from hdbkit.analysis.run.waits import slow_plans
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.api.experiment_result import show
@@ -208,6 +210,20 @@ class Result:
         """Operation by name, count n and exact p50_us, p95_us and p99_us per second of the window and operation."""
         found = quantiles.by_second(self.folder, window_of(self.manifest))
         return found.assign(operation=found["operation"].map(dict(enumerate(self.manifest.operations))))
+
+    def tails(self) -> pd.DataFrame:
+        """A row per operation and quantile (p95, p99): us, its 95 % interval low_us to high_us, operations beyond.
+
+        Example:
+            >>> hdbkit.result().tails()  # doctest: +SKIP
+        """
+        found = tail_intervals(self.folder, window_of(self.manifest), list(self.manifest.operations))
+        rows = [
+            {"operation": operation, "quantile": quantile, **asdict(tail)}
+            for operation, quantiles_of in found.items()
+            for quantile, tail in quantiles_of.items()
+        ]
+        return pd.DataFrame(rows, columns=["operation", "quantile", "us", "low_us", "high_us", "beyond"])
 
     def users(self) -> pd.DataFrame:
         """A row per virtual user and operation of the window: n, mean_us, exact p50_us, p95_us and p99_us, max_us.

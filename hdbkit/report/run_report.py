@@ -12,6 +12,7 @@ from hdbkit.analysis.run.bottleneck import bottleneck
 from hdbkit.analysis.run.events import events
 from hdbkit.analysis.run.faults import RECOVERED, lost_text
 from hdbkit.analysis.run.records import executions, window_of
+from hdbkit.analysis.run.tail_intervals import tail_intervals
 from hdbkit.analysis.run.waits import slow_plans
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.charts.chart import Chart
@@ -24,7 +25,7 @@ from hdbkit.report.card import Card, measured_by
 from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.plan_tables import plan_tables, slow_plan_tables
-from hdbkit.report.run_tables import RunCourses, run_tables
+from hdbkit.report.run_tables import RunCourses, run_tables, tail_table
 from hdbkit.report.server_work import hosts_work, server_work, statements_work
 from hdbkit.report.tables import UNKNOWN, Table, cell, frame_table, milliseconds, text_table
 from hdbkit.results.folder import RunFolder
@@ -64,11 +65,22 @@ def run_page(folder: RunFolder, manifest: Manifest) -> Page:
         tables=run_tables(manifest, courses) if result else [],
         charts=charts,
         flames=_flames(folder, manifest),
-        evidence=[*each, *_faults(manifest), *server_work(manifest), *hosts_work(result)] if result else [],
+        evidence=[*each, *_tails(folder, manifest), *_faults(manifest), *server_work(manifest), *hosts_work(result)]
+        if result
+        else [],
         plans=_plans(folder, manifest),
         environment=environment(manifest, known_settings(folder)),
         journal=[_course(manifest)],
     )
+
+
+def _tails(folder: RunFolder, manifest: Manifest) -> list[Table]:
+    """The intervals of tail latencies; none of lists of operations, or without records."""
+    if manifest.one_by_one or not manifest.operations:
+        return []
+    with suppress(DamagedResult):
+        return tail_table(tail_intervals(folder, window_of(manifest), list(manifest.operations)), manifest.noun)
+    return []
 
 
 def _annotations(folder: RunFolder, manifest: Manifest) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hdbkit.analysis.run.records import window_of
+from hdbkit.analysis.run.tail_intervals import Tail
 from hdbkit.analysis.run.timeline import work_by_step
 from hdbkit.analysis.run.waits import waits_by_step
 from hdbkit.report.tables import CourseCell, Table, cell, course_step_s, milliseconds, text_table
@@ -84,6 +85,20 @@ def run_tables(manifest: Manifest, courses: RunCourses | None = None) -> list[Ta
     course = courses.of_operations(head, [name for name, _ in lines]) if courses else None
     service = Table(title, head, rows, [False, *[True] * (len(head) - 1)], course=course)
     return [*_steps(manifest), *response, service, *_waits(manifest, courses), *_traffic(result, noun)]
+
+
+def tail_table(tails: Mapping[str, Mapping[str, Tail]], noun: str) -> list[Table]:
+    """The quantiles of a run with their intervals; none where too few operations are beyond."""
+    rows = [
+        [f"{operation} {quantile}", *map(milliseconds, (tail.us, tail.low_us, tail.high_us)), f"{tail.beyond:,}"]
+        for operation, quantiles in tails.items()
+        for quantile, tail in quantiles.items()
+    ]
+    if not rows:
+        return []
+    note = "95 % intervals, by how the share of slower ones varies along this run; another run may differ by more."
+    head = ["latency (ms)", "quantile", "from", "to", f"{plural(noun)} beyond"]
+    return [Table("How exact are the tails?", head, rows, [False, *[True] * 4], note=note)]
 
 
 def _waits(manifest: Manifest, courses: RunCourses | None) -> list[Table]:
