@@ -74,6 +74,16 @@ def test_a_plan_that_only_one_side_has_is_named_with_the_table_that_it_scans() -
     assert other_plans([index], [other]) == ["q01 now uses by_day and no longer uses by_id"]
 
 
+def test_a_number_in_a_name_is_part_of_the_plan() -> None:
+    """HammerDB's own indexes are ``customer_i1`` and ``customer_i2``."""
+    sides = [
+        {"payment": plan(f"Index Scan using customer_i{n} on customer  (cost=0.2{n}..8.3 rows={n})")} for n in (1, 2)
+    ]
+    (pair,) = plan_pairs(*sides)
+    assert not pair.alike
+    assert other_plans(sides[:1], sides[1:]) == ["payment now uses customer_i2 and no longer uses customer_i1"]
+
+
 def test_boxes_of_another_width_are_no_difference() -> None:
     narrow, wide = ({"q": plan(f"╭─ Scan {line}╮\n│ ~{rows} rows{space}│")} for line, rows, space in BOXES)
     assert plan_pairs(narrow, wide)[0].alike
