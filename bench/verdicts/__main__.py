@@ -5,7 +5,18 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bench.verdicts import checks, comparisons, dropping, highest_rate, noise, scaling, series, slices, sweeps
+from bench.verdicts import (
+    checks,
+    comparisons,
+    dropping,
+    highest_rate,
+    noise,
+    scaling,
+    series,
+    side_slices,
+    slices,
+    sweeps,
+)
 from bench.verdicts.table import Statement, print_table
 
 PARTS = {
@@ -21,6 +32,7 @@ STATEMENTS: tuple[Statement, ...] = (
     *sweeps.STATEMENTS,
     *slices.CLAIMS,
     *comparisons.STATEMENTS,
+    *side_slices.CLAIMS,
     *checks.STATEMENTS,
     *highest_rate.STATEMENTS,
 )

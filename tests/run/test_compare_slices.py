@@ -45,6 +45,10 @@ def test_the_load_alternates_between_two_targets(command: HdbkitCommand, null_ta
     )
     one_pair = hdbkit.compare(stored.base[0].run_id, stored.new[0].run_id)
     assert one_pair.ratio.is_known, "cycles replicate within one pair"
+    turned = hdbkit.compare("pairs-new", "pairs-base")
+    assert turned.ratio.ratio == pytest.approx(1 / found["best"]["ratio"])
+    with pytest.raises(InputError, match="name one on each side"):
+        hdbkit.compare(stored.base[0].run_id, stored.new[1].run_id)
     for side in (stored.base, stored.new):
         failed = {line.name for one in side for line in one.manifest.checks if line.passed is False}
         assert failed <= {"CPU pressure"}, "counts and checks are those of the server of the run"

@@ -14,7 +14,8 @@ within the runs widens the interval, and what is claimed is about these runs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -42,6 +43,7 @@ from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import InputError
 from hdbkit.results.columns import SLICES
+from hdbkit.results.experiment_runs import STRETCH
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.slices import SideSlices, SliceOrder
@@ -70,6 +72,13 @@ class PairSlices:
     unusable: str = ""
 
 
+class Apart(NamedTuple):
+    """New - base of the log scores of a pair of runs, and of each of its stretches of cycles."""
+
+    runs: float
+    stretches: Floats
+
+
 @dataclass(frozen=True)
 class SlicedSides:
     """What the slices of two sides replicate, each run's value of the metric in them, and reasons to doubt them."""
@@ -94,78 +103,86 @@ def sliced_sides(sides: Mapping[str, Sequence[Run]], metric: Metric) -> SlicedSi
         InputError: a run alternated with one that is on neither side.
         DamagedResult: a file cannot be read.
     """
-    pairs: dict[int, dict[str, Run]] = {}
-    for side, runs in sides.items():
-        for folder, manifest in runs:
-            slices = manifest.plan.side_slices
-            pairs.setdefault(slices.origin_ns if slices else 0, {})[side] = (folder, manifest)
-    if pairs.keys() == {0}:
+    pairs = _pairs(sides)
+    if not pairs:
         return None
-    if 0 in pairs or any(len(pair) < len(sides) for pair in pairs.values()):
-        raise InputError("a run in slices is compared with the run that it alternated with: name both, on two sides")
-    sliced = {origin_ns: pair_slices([pair[BASE], pair[NEW]]) for origin_ns, pair in sorted(pairs.items())}
-    values, apart, warnings = dict[str, float](), dict[int, list[tuple[float, Floats]]](), list[Caution]()
-    for origin_ns, found in sliced.items():
-        pair = pairs[origin_ns]
-        if found.unusable:
-            names = " and ".join(pair[side][1].run_id for side in (BASE, NEW))
-            warnings.append(Caution(f"the slices of {names} are not used: {found.unusable}", Kind.UNUSED_SLICES))
+    values, apart, counted, warnings = (
+        dict[str, float](),
+        dict[int, list[Apart]](),
+        list[PairSlices](),
+        list[Caution](),
+    )
+    for pair in pairs:
+        found = pair_slices(pair)
+        order = [_slices_of(manifest).side for _, manifest in pair]
+        means = [_mean(found, side, metric) for side in order]
+        if why := found.unusable or ("" if all(means) else f"{metric.name} is 0"):
+            names = " and ".join(manifest.run_id for _, manifest in pair)
+            warnings.append(Caution(f"the slices of {names} are not used: {why}", Kind.UNUSED_SLICES))
             continue
-        means = [
-            mean_of(found.rows.loc[found.rows["position"] == position, "metric_value"], rate=_is_rate(metric))
-            for position in (0, 1)
-        ]
-        if not all(means):
-            warnings.append(Caution(f"{metric.name} of {pair[NEW][1].run_id} is 0 in its slices", Kind.UNUSED_SLICES))
-            continue
-        values |= {pair[side][1].run_id: float(mean or 0) for side, mean in zip((BASE, NEW), means, strict=True)}
-        users = pair[NEW][1].plan.load.virtual_users
-        apart.setdefault(users, []).append((_difference(means, metric), _stretches(found, metric)))
-    counted = [one for one in sliced.values() if not one.unusable]
-    kept, dropped = sum(one.cycles for one in counted), sum(one.dropped for one in counted)
-    if kept and dropped > MANY_DROPPED * (kept + dropped):
-        text = (
-            f"{share(dropped / (kept + dropped))} of the cycles were dropped because operations lasted beyond "
-            "half of the other side's slice; use longer slices"
-        )
-        warnings.append(Caution(text, Kind.DROPPED))
-    slice_s = _slices_of(next(iter(pairs.values()))[NEW][1]).slice_s
-    return SlicedSides(_replication(apart, counted, slice_s), values, tuple(warnings))
-
-
-def _is_rate(metric: Metric) -> bool:
-    return metric.measure is Measure.RATE
-
-
-def _difference(means: Sequence[float | None], metric: Metric) -> float:
-    base, new = (float(np.log(metric.score(float(mean or 0)))) for mean in means)
-    return new - base
-
-
-def _replication(
-    apart: Mapping[int, Sequence[tuple[float, Floats]]], counted: Sequence[PairSlices], slice_s: float
-) -> Replication:
-    """The design, from the difference of each pair of runs and of its stretches, by the count of virtual users."""
+        values |= {manifest.run_id: mean for (_, manifest), mean in zip(pair, means, strict=True)}
+        base, new = np.log(metric.score(np.array(means))).tolist()
+        users = pair[0][1].plan.load.virtual_users
+        apart.setdefault(users, []).append(Apart(new - base, _stretches(found, order, metric)))
+        counted.append(found)
     if not apart:
-        return Replication(Unit.NONE, (), "the slices of no run are usable")
+        return SlicedSides(Replication(Unit.NONE, (), "the slices of no run are usable"), {}, tuple(warnings))
+    design = replication([apart[users] for users in sorted(apart)])
+    words = f"{_words(counted, _slices_of(pairs[0][0][1]).slice_s)}; {design.words}"
+    return SlicedSides(replace(design, words=words), values, (*warnings, *_dropped(counted)))
+
+
+def _pairs(sides: Mapping[str, Sequence[Run]]) -> list[list[Run]]:
+    """The runs that alternated with each other, that of ``BASE`` first, in the order of time; none if no run alternated."""
+    pairs: dict[int, list[Run]] = {}
+    for side in (BASE, NEW):
+        for folder, manifest in sides[side]:
+            slices = manifest.plan.side_slices
+            pairs.setdefault(slices.origin_ns if slices else 0, []).append((folder, manifest))
+    if pairs.keys() == {0}:
+        return []
+    if 0 in pairs or any(sorted(_slices_of(one).side for _, one in pair) != [0, 1] for pair in pairs.values()):
+        raise InputError("a run in slices is compared with the run that it alternated with: name one on each side")
+    return [pairs[origin_ns] for origin_ns in sorted(pairs)]
+
+
+def _dropped(counted: Sequence[PairSlices]) -> list[Caution]:
+    kept, dropped = sum(one.cycles for one in counted), sum(one.dropped for one in counted)
+    if dropped <= MANY_DROPPED * (kept + dropped):
+        return []
+    text = (
+        f"{share(dropped / (kept + dropped))} of the cycles were dropped because operations lasted beyond half of "
+        "the other side's slice; use longer slices"
+    )
+    return [Caution(text, Kind.DROPPED)]
+
+
+def _mean(found: PairSlices, side: int, metric: Metric) -> float:
+    values = found.rows.loc[found.rows["position"] == side, "metric_value"]
+    return mean_of(values, rate=metric.measure is Measure.RATE) or 0.0
+
+
+def _words(counted: Sequence[PairSlices], slice_s: float) -> str:
     ends_ms = dict.fromkeys(f"{1000 * pick(one.washout_s for one in counted):.3g}" for pick in (min, max))
     cycles = many(sum(one.cycles for one in counted), "cycle")
-    words = (
+    return (
         f"both sides in slices of {slice_s:g} s that alternate, of which the first {' to '.join(ends_ms)} ms "
         f"(washout) do not count: {cycles} in {many(len(counted), 'pair')} of runs"
     )
-    ordered = [apart[users] for users in sorted(apart)]
-    if sum(len(pairs) - 1 for pairs in ordered) >= MIN_RUN_DF and min(map(len, ordered)) > 1:
-        values = _side_by_side([np.array([difference for difference, _ in pairs]) for pairs in ordered])
-        return Replication(Unit.BLOCKS, (values,), f"{len(values)} blocks of one session, {words}")
-    series = [[stretches for _, stretches in pairs] for pairs in ordered]
-    values = _side_by_side([np.concatenate(parts) for parts in series])
-    words += (
-        "; the interval is made of how the ratio differs from cycle to cycle, so it holds for these runs; from "
-        f"{run_blocks(len(ordered))} blocks on it also contains what differs from run to run"
+
+
+def replication(pairs: Sequence[Sequence[Apart]]) -> Replication:
+    """The design of pairs of runs at each count of virtual users: the pairs, or their stretches."""
+    if sum(len(of_count) - 1 for of_count in pairs) >= MIN_RUN_DF and min(map(len, pairs)) > 1:
+        values = _side_by_side([np.array([one.runs for one in of_count]) for of_count in pairs])
+        return Replication(Unit.BLOCKS, (values,), f"{len(values)} blocks of one session")
+    values = _side_by_side([np.concatenate([one.stretches for one in of_count]) for of_count in pairs])
+    words = (
+        "the interval is made of how the ratio differs from cycle to cycle, so it holds for these runs; from "
+        f"{run_blocks(len(pairs))} blocks on it also contains what differs from run to run"
     )
-    flat = [part for parts in series for part in parts]
-    return Replication(Unit.CYCLES, (values,), words, correlation=_correlation(flat))
+    common = _correlation([one.stretches for of_count in pairs for one in of_count])
+    return Replication(Unit.CYCLES, (values,), words, correlation=common)
 
 
 def _side_by_side(columns: Sequence[Floats]) -> Floats:
@@ -190,9 +207,11 @@ def _correlation(parts: Sequence[Floats]) -> Correlation:
     return Correlation(*inflation(plain, round(length), length, len(parts), STANDARD_ERRORS))
 
 
-def _stretches(found: PairSlices, metric: Metric) -> Floats:
-    """New - base of the log scores in each stretch of cycles that has a value of both."""
-    values = grouped(found.rows, metric).pivot(index="stretch", columns="configuration", values="metric_value")
+def _stretches(found: PairSlices, order: Sequence[int], metric: Metric) -> Floats:
+    """New - base of the log scores in each stretch of cycles that has a value of both; ``order`` is that of sides."""
+    values = grouped(found.rows, metric).pivot(index=STRETCH, columns="configuration", values="metric_value")[
+        [*order]
+    ]
     values = values[(values > 0).all(axis=1)]
     scores = np.log(metric.score(values.to_numpy(dtype=np.float64)))
     apart: Floats = scores[:, 1] - scores[:, 0]
@@ -200,13 +219,13 @@ def _stretches(found: PairSlices, metric: Metric) -> Floats:
 
 
 def pair_slices(pair: Sequence[Run]) -> PairSlices:
-    """The slices of two runs that alternated, in the order of their sides.
+    """The slices of two runs that alternated.
 
     Raises:
         DamagedResult: there is no measured window, or a file cannot be read.
     """
-    grids = [_slices_of(manifest) for _, manifest in pair]
-    slices, starts = grids[0], [_started_us(manifest) for _, manifest in pair]
+    pair = sorted(pair, key=lambda run: _slices_of(run[1]).side)
+    slices, starts = _slices_of(pair[0][1]), [_started_us(manifest) for _, manifest in pair]
     windows = [window_of(manifest) for _, manifest in pair]
     begin_us = max(window.start_us + start for window, start in zip(windows, starts, strict=True))
     end_us = min(window.end_us + start for window, start in zip(windows, starts, strict=True))

@@ -71,7 +71,7 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
         self.guarded(self.load)()
 
     def own_fields(self) -> list[ipywidgets.Widget]:
-        """The target to compare with the one that is chosen, the number of blocks, and whether the load alternates."""
+        """The target to compare with the chosen one, the number of blocks, and whether the load alternates."""
         self.new = text_field("New", hint="name or URL of the other target")
         self.blocks = blocks_field(DEFAULT_BLOCKS)
         self.slices = ipywidgets.Checkbox(description="Let the load alternate between both, second by second")
