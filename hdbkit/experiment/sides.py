@@ -3,7 +3,8 @@
 A block has one run of each side at each number of virtual users. The user counts come in random order, the sides of
 a count next to each other; which of them comes first changes from block to block (``run_order``), so that what
 changes on the machine meets all alike. Together, the sides of a count run at the same time: what disturbs the machine
-for seconds then meets both alike as well, and each is measured under the load of the other.
+for seconds then meets both alike as well, and each is measured under the load of the other, unless their loads
+alternate in slices.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def sliced_sides(sides: Mapping[str, Sequence[Run]], metric: Metric) -> SlicedSi
 
 
 def _pairs(sides: Mapping[str, Sequence[Run]]) -> list[list[Run]]:
-    """The runs that alternated with each other, that of ``BASE`` first, in the order of time; none if no run alternated."""
+    """The pairs of runs that alternated, that of ``BASE`` first, in the order of time; none if no run alternated."""
     pairs: dict[int, list[Run]] = {}
     for side in (BASE, NEW):
         for folder, manifest in sides[side]:
