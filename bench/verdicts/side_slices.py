@@ -17,7 +17,8 @@ from bench.verdicts.slices import sliced
 from bench.verdicts.sweeps import PLANNED
 from bench.verdicts.table import Statement
 from hdbkit.analysis.comparison.replication import Unit
-from hdbkit.analysis.comparison.side_slices import Apart, replication, run_blocks
+from hdbkit.analysis.comparison.side_slices import Apart, run_blocks, sliced_replication
+from hdbkit.text import many
 
 CYCLES = 30
 """Of a run of 60 s in slices of 1 s."""
@@ -42,7 +43,7 @@ def judged(
         values = [
             Apart(float(means[trial, one, 1] - means[trial, one, 0]), apart[trial, one]) for one in range(pairs)
         ]
-        design = replication([values])
+        design = sliced_replication([values])
         sample = design.sample(design.samples[0])
         mean = float(sample.means[0])
         error = float(np.sqrt(sample.variance / sample.counts[0]))
@@ -55,7 +56,7 @@ def judged(
 
 CLAIMS = [
     Statement(
-        f"a comparison in slices, {pairs} pairs of runs, ratios vary from pair to pair by {100 * varying:g} %: "
+        f"a comparison in slices, {many(pairs, 'pair')} of runs, ratios vary from pair to pair by {100 * varying:g} %: "
         f"{'equal sides differ' if pairs >= run_blocks(1) else 'an interval misses these runs'}",
         5.5,
         partial(wrong, pairs, varying),

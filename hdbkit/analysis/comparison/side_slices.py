@@ -49,7 +49,7 @@ from hdbkit.results.manifest import Manifest
 from hdbkit.slices import SideSlices, SliceOrder
 from hdbkit.text import many, share
 
-Run = tuple[RunFolder, Manifest]
+_Run = tuple[RunFolder, Manifest]
 
 
 def run_blocks(counts: int) -> int:
@@ -96,7 +96,7 @@ class SlicedSides:
         return used.assign(metric_value=used["run_id"].map(self.values))
 
 
-def sliced_sides(sides: Mapping[str, Sequence[Run]], metric: Metric) -> SlicedSides | None:
+def sliced_sides(sides: Mapping[str, Sequence[_Run]], metric: Metric) -> SlicedSides | None:
     """The slices of the sides ``BASE`` and ``NEW``; None if their loads did not alternate.
 
     Raises:
@@ -116,7 +116,7 @@ def sliced_sides(sides: Mapping[str, Sequence[Run]], metric: Metric) -> SlicedSi
         found = pair_slices(pair)
         order = [_slices_of(manifest).side for _, manifest in pair]
         means = [_mean(found, side, metric) for side in order]
-        if why := found.unusable or ("" if all(means) else f"{metric.name} is 0"):
+        if why := found.unusable or ("" if all(means) else f"they have no value of {metric.name}"):
             names = " and ".join(manifest.run_id for _, manifest in pair)
             warnings.append(Caution(f"the slices of {names} are not used: {why}", Kind.UNUSED_SLICES))
             continue
@@ -127,14 +127,14 @@ def sliced_sides(sides: Mapping[str, Sequence[Run]], metric: Metric) -> SlicedSi
         counted.append(found)
     if not apart:
         return SlicedSides(Replication(Unit.NONE, (), "the slices of no run are usable"), {}, tuple(warnings))
-    design = replication([apart[users] for users in sorted(apart)])
+    design = sliced_replication([apart[users] for users in sorted(apart)])
     words = f"{_words(counted, _slices_of(pairs[0][0][1]).slice_s)}; {design.words}"
     return SlicedSides(replace(design, words=words), values, (*warnings, *_dropped(counted)))
 
 
-def _pairs(sides: Mapping[str, Sequence[Run]]) -> list[list[Run]]:
+def _pairs(sides: Mapping[str, Sequence[_Run]]) -> list[list[_Run]]:
     """The pairs of runs that alternated, that of ``BASE`` first, in the order of time; none if no run alternated."""
-    pairs: dict[int, list[Run]] = {}
+    pairs: dict[int, list[_Run]] = {}
     for side in (BASE, NEW):
         for folder, manifest in sides[side]:
             slices = manifest.plan.side_slices
@@ -171,7 +171,7 @@ def _words(counted: Sequence[PairSlices], slice_s: float) -> str:
     )
 
 
-def replication(pairs: Sequence[Sequence[Apart]]) -> Replication:
+def sliced_replication(pairs: Sequence[Sequence[Apart]]) -> Replication:
     """The design of pairs of runs at each count of virtual users: the pairs, or their stretches."""
     if sum(len(of_count) - 1 for of_count in pairs) >= MIN_RUN_DF and min(map(len, pairs)) > 1:
         values = _side_by_side([np.array([one.runs for one in of_count]) for of_count in pairs])
@@ -218,7 +218,7 @@ def _stretches(found: PairSlices, order: Sequence[int], metric: Metric) -> Float
     return apart
 
 
-def pair_slices(pair: Sequence[Run]) -> PairSlices:
+def pair_slices(pair: Sequence[_Run]) -> PairSlices:
     """The slices of two runs that alternated.
 
     Raises:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import Final, Literal
-
-from pydantic import Field
 
 from hdbkit.errors import ConfigErrors, Problem
 from hdbkit.experiment.kind import Kind
-from hdbkit.experiment.plan import PlannedRun
 from hdbkit.experiment.sides import Side, SidesPlan
-from hdbkit.slices import SideSlices
 from hdbkit.workloads import workload
 
 SLICE_S: Final = 1.0
@@ -26,24 +21,10 @@ class ComparisonPlan(SidesPlan):
     kind: Literal["comparison"] = "comparison"
     names: tuple[str, str]
     smallest_effect: float
-    slice_s: float | None = Field(
-        default=None, gt=0, description="the load alternates between the sides in slices of so many seconds"
-    )
 
     @property
     def title(self) -> str:
         return f"the comparison of {self.sides[0].target.given} and {self.sides[1].target.given}"
-
-    def side_slices(self, planned: PlannedRun, origin_ns: int) -> SideSlices | None:
-        if self.slice_s is None:
-            return None
-        return SideSlices(
-            configurations=tuple(range(len(self.sides))),
-            slice_s=self.slice_s,
-            seed=zlib.crc32(f"{self.seed}/{planned.block}/{planned.virtual_users}".encode()),
-            side=planned.configuration,
-            origin_ns=origin_ns,
-        )
 
 
 def require_sliceable(sides: tuple[Side, ...], slice_s: float) -> None:

@@ -15,7 +15,6 @@ from hdbkit.api.compare import SLICED_BLOCKS
 from hdbkit.api.run_list import RunList
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
-from hdbkit.experiment.kinds.comparison import ComparisonPlan
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.experiment.sides import SidesPlan
 from hdbkit.report.tables import cell
@@ -133,7 +132,7 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
         if isinstance(plan, SidesPlan) and not plan.own_servers and len(plan.sides) == 2:
             base, new = plan.sides
             self.form.show(base.load)
-            self.slices.value = isinstance(plan, ComparisonPlan) and plan.slice_s is not None
+            self.slices.value = plan.slice_s is not None
             self.new.value, self.blocks.value = new.target.given, plan.blocks
 
     # -- stored results -------------------------------------------------------------------------------------
