@@ -12,7 +12,8 @@ Cycles: rows of random Williams squares (Williams 1949, Aust. J. Sci. Res. 2, 14
 each item comes equally often first, second and so on, and follows each other equally often. Where two rows allow it,
 a cycle begins with the item with which the one before ended: what an item leaves to itself counts as well. Slices are
 short, so they leave more behind than runs; and there are many, so that a wave would have to keep their pace for
-minutes.
+minutes. Of two items this would make one pattern of four slices, which such a wave would meet in one phase for the
+whole run: their squares, each order once, begin with either at random.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def orders(count: int, seed: int) -> Iterator[list[int]]:
     last = None
     for number in itertools.count():
         square = _WilliamsSquare.of(count, seed, number, last)
-        last = square.last
+        last = square.last if count > 2 else None
         yield from map(square.row, range(len(square.rows)))
 
 

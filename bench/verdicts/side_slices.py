@@ -56,7 +56,7 @@ def judged(
 
 CLAIMS = [
     Statement(
-        f"a comparison in slices, {many(pairs, 'pair')} of runs, ratios vary from pair to pair by {100 * varying:g} %: "
+        f"a comparison in slices, {many(pairs, 'pair')} of runs, whose ratios vary by {100 * varying:g} %: "
         f"{'equal sides differ' if pairs >= run_blocks(1) else 'an interval misses these runs'}",
         5.5,
         partial(wrong, pairs, varying),
