@@ -82,3 +82,11 @@ class SliceOrder:
         while len(self._known) <= slice_number:
             self._known += next(self._rows)
         return self._known[slice_number]
+
+    def counts(self, cycle: int) -> bool:
+        """Whether a cycle may count: of two configurations, if it begins with that with which the one before ended.
+
+        Both of its slices then follow the same one, so what that leaves behind for the next changes no ratio.
+        """
+        begin = cycle * self._count
+        return self._count > 2 or cycle == 0 or self.position(begin) == self.position(begin - 1)

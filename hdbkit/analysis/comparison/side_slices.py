@@ -250,14 +250,15 @@ def pair_slices(pair: Sequence[_Run]) -> PairSlices:
         return PairSlices(none, dropped=len(cycles), unusable="a side has completed nothing")
     washout_ns = int(lasted[rank(np.array([len(lasted)]), WASHOUT_QUANTILE)[0] - 1])
     incomplete = set((np.array(numbers)[long] // count).tolist())
-    kept = [cycle for cycle in cycles if cycle not in incomplete]
-    if not enough(len(kept), len(cycles)):
+    planned = [cycle for cycle in cycles if order.counts(cycle)]
+    kept = [cycle for cycle in planned if cycle not in incomplete]
+    if not enough(len(kept), len(planned)):
         why = (
-            f"in only {len(kept):,} of {many(len(cycles), 'cycle')} all operations ended within half of the other "
+            f"in only {len(kept):,} of {many(len(planned), 'cycle')} all operations ended within half of the other "
             f"side's slice; 99 % of the last ones took up to {washout_ns / 1e9:.3g} s longer; use longer slices "
             "or runs"
         )
-        return PairSlices(none, washout_ns / 1e9, 0, len(cycles), why)
+        return PairSlices(none, washout_ns / 1e9, 0, len(planned), why)
     washout_ns = min(washout_ns, round(MAX_WASHOUT * slices.slice_ns))
     counted = counted_slices(slices, kept)
     rows = [
@@ -265,7 +266,7 @@ def pair_slices(pair: Sequence[_Run]) -> PairSlices:
         for side, ((folder, manifest), start) in enumerate(zip(pair, starts, strict=True))
     ]
     joined = pd.concat(rows, ignore_index=True).sort_values("slice", ignore_index=True)
-    return PairSlices(joined, washout_ns / 1e9, len(kept), len(cycles) - len(kept))
+    return PairSlices(joined, washout_ns / 1e9, len(kept), len(planned) - len(kept))
 
 
 def _busy_ns(folder: RunFolder, slices: SideSlices, started_us: int, cycles: range) -> Floats:

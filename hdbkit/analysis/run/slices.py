@@ -4,7 +4,8 @@ What a change of settings takes is measured: the washout is the 99 % quantile of
 slice to the end of its change, over all sessions (or on the server), at most half of a slice. It is left out at the
 beginning of every slice, of all configurations alike. Cycles count that lie in the measured window as a whole and in
 which every session, by the middle of every slice, has the slice's configuration; a change that is missing, failed or
-came later drops the cycle.
+came later drops the cycle. Of two configurations, the cycles that begin with the other one than that with which the
+one before ended are left out (``SliceOrder.counts``).
 
 An operation counts for each slice by the share of its time that lies in it after the washout, so that long and short
 operations at a boundary count alike and the throughput is unbiased. For latencies it belongs to the slice in which it
@@ -83,16 +84,18 @@ def slice_table(folder: RunFolder, manifest: Manifest) -> SliceTable | None:
     took_ns = washout_of(switches)
     washout_ns = min(took_ns, round(MAX_WASHOUT * slices.slice_ns))
     incomplete = _incomplete(slices, switches, users, cycles)
-    kept = [cycle for cycle in cycles if cycle not in incomplete]
-    if not enough(len(kept), len(cycles)):
+    order = SliceOrder(slices)
+    planned = [cycle for cycle in cycles if order.counts(cycle)]
+    kept = [cycle for cycle in planned if cycle not in incomplete]
+    if not enough(len(kept), len(planned)):
         return _unusable(
             washout_ns,
-            len(cycles),
-            f"only {len(kept):,} of {many(len(cycles), 'cycle')} in the window have all changes of settings within "
+            len(planned),
+            f"only {len(kept):,} of {many(len(planned), 'cycle')} in the window have all changes of settings within "
             f"half of a slice; 99 % of the changes took up to {took_ns / 1e9:.3g} s; use a longer slice_s or window",
         )
     counting = Counting(folder, manifest, slices, washout_ns, counted_slices(slices, kept))
-    dropped = len(cycles) - len(kept)
+    dropped = len(planned) - len(kept)
     return SliceTable(counting.measured(), washout_ns / 1e9, len(kept), dropped, "", counting.quantiles())
 
 
