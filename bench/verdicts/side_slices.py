@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 import scipy
 
-from bench.verdicts.noise import SIMULATED, Noise
+from bench.verdicts.noise import SIMULATED, Floats, Noise
 from bench.verdicts.slices import sliced
 from bench.verdicts.sweeps import PLANNED
 from bench.verdicts.table import Statement
@@ -54,14 +54,34 @@ def judged(
     return 100 * covered / trials, 100 * found / trials
 
 
+def in_wave(period: int, noise: Noise, shape: tuple[int, int], draw: np.random.Generator) -> Floats:
+    """This noise and a wave of so many slices, three times as high, in a phase of its own along each run."""
+    phase = draw.uniform(0, 2 * np.pi, (shape[0], 1))
+    made: Floats = noise(shape, draw) + 3 * np.sin(2 * np.pi * np.arange(shape[1]) / period + phase)
+    return made
+
+
+def wrong_in_wave(pairs: int, noise: Noise) -> float:
+    """The same of sides whose ratios vary by 1 %, in a wave with the pace of two cycles."""
+    return wrong(pairs, 0.01, partial(in_wave, 4, noise))
+
+
 CLAIMS = [
-    Statement(
-        f"a comparison in slices, {many(pairs, 'pair')} of runs, whose ratios vary by {100 * varying:g} %: "
-        f"{'equal sides differ' if pairs >= run_blocks(1) else 'an interval misses these runs'}",
-        5.5,
-        partial(wrong, pairs, varying),
-    )
-    for pairs in (1, 3, 7)
-    for varying in (0, 0.01, 0.1)
-    if pairs > 1 or not varying
+    *(
+        Statement(
+            f"a comparison in slices, {many(pairs, 'pair')} of runs, whose ratios vary by {100 * varying:g} %: "
+            f"{'equal sides differ' if pairs >= run_blocks(1) else 'an interval misses these runs'}",
+            5.5,
+            partial(wrong, pairs, varying),
+        )
+        for pairs, varying in ((1, 0), (3, 0), (3, 0.01), (3, 0.1), (7, 0), (7, 0.01), (7, 0.1))
+    ),
+    *(
+        Statement(
+            f"a comparison in slices, {many(pairs, 'pair')} of runs, in a wave of four slices: a false statement",
+            5.5,
+            partial(wrong_in_wave, pairs),
+        )
+        for pairs in (1, 3, 7)
+    ),
 ]

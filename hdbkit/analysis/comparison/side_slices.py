@@ -128,8 +128,8 @@ def sliced_sides(sides: Mapping[str, Sequence[_Run]], metric: Metric) -> SlicedS
     if not apart:
         return SlicedSides(Replication(Unit.NONE, (), "the slices of no run are usable"), {}, tuple(warnings))
     design = sliced_replication([apart[users] for users in sorted(apart)])
-    words = f"{_words(counted, _slices_of(pairs[0][0][1]).slice_s)}; {design.words}"
-    return SlicedSides(replace(design, words=words), values, (*warnings, *_dropped(counted)))
+    details = _details(counted, _slices_of(pairs[0][0][1]).slice_s)
+    return SlicedSides(replace(design, words=f"{design.words}, {details}"), values, (*warnings, *_dropped(counted)))
 
 
 def _pairs(sides: Mapping[str, Sequence[_Run]]) -> list[list[_Run]]:
@@ -162,7 +162,7 @@ def _mean(found: PairSlices, side: int, metric: Metric) -> float:
     return mean_of(values, rate=metric.measure is Measure.RATE) or 0.0
 
 
-def _words(counted: Sequence[PairSlices], slice_s: float) -> str:
+def _details(counted: Sequence[PairSlices], slice_s: float) -> str:
     ends_ms = dict.fromkeys(f"{1000 * pick(one.washout_s for one in counted):.3g}" for pick in (min, max))
     cycles = many(sum(one.cycles for one in counted), "cycle")
     return (
@@ -178,8 +178,8 @@ def sliced_replication(pairs: Sequence[Sequence[Apart]]) -> Replication:
         return Replication(Unit.BLOCKS, (values,), f"{len(values)} blocks of one session")
     values = _side_by_side([np.concatenate([one.stretches for one in of_count]) for of_count in pairs])
     words = (
-        "the interval is made of how the ratio differs from cycle to cycle, so it holds for these runs; from "
-        f"{run_blocks(len(pairs))} blocks on it also contains what differs from run to run"
+        f"cycles of these runs (from {run_blocks(len(pairs))} blocks on, the interval also contains what differs from "
+        "run to run)"
     )
     common = _correlation([one.stretches for of_count in pairs for one in of_count])
     return Replication(Unit.CYCLES, (values,), words, correlation=common)
