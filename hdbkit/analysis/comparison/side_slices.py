@@ -178,8 +178,8 @@ def sliced_replication(pairs: Sequence[Sequence[Apart]]) -> Replication:
         return Replication(Unit.BLOCKS, (values,), f"{len(values)} blocks of one session")
     values = _side_by_side([np.concatenate([one.stretches for one in of_count]) for of_count in pairs])
     words = (
-        f"cycles of these runs (from {run_blocks(len(pairs))} blocks on, the interval also contains what differs from "
-        "run to run)"
+        f"cycles of these runs (from {run_blocks(len(pairs))} blocks on, the interval also contains what differs "
+        "from run to run)"
     )
     common = _correlation([one.stretches for of_count in pairs for one in of_count])
     return Replication(Unit.CYCLES, (values,), words, correlation=common)
