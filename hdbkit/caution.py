@@ -126,6 +126,10 @@ class Kind(StrEnum):
     )
     OUTLIER = "outlier", "one run is an outlier", "it is included and widens intervals", "read its report"
     DROPPED = "dropped", "cycles of slices were dropped", "fewer cycles count", "use a longer slice_s"
+    PAUSED = (
+        "paused", "the load paused in turn",
+        "rates of the run include the pauses", "compare it with its other side",
+    )
     CARRY_OVER = (
         "carry over", "slices affect the next ones",
         "none on comparisons: the order is balanced", "use a longer slice_s",

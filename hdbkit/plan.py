@@ -23,7 +23,7 @@ from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.config.workload_spec import WorkloadSpec
 from hdbkit.contracts import AHEAD, UserPlan
 from hdbkit.readings import Pooling
-from hdbkit.slices import Slices
+from hdbkit.slices import SideSlices, Slices
 from hdbkit.text import option_words
 
 _MIN_AHEAD = 32
@@ -81,6 +81,9 @@ class RunPlan(ConfigModel):
     experiment: ExperimentPosition | None = None
     limits: RunLimits = RunLimits()
     slices: Slices | None = Field(default=None, description="configurations that alternate within the run")
+    side_slices: SideSlices | None = Field(
+        default=None, description="the load alternates with that of the other side of its comparison"
+    )
     pooling: Pooling | None = Field(default=None, description="how connections reach the server, as found")
 
     @model_validator(mode="before")

@@ -12,7 +12,8 @@ Cycles: rows of random Williams squares (Williams 1949, Aust. J. Sci. Res. 2, 14
 each item comes equally often first, second and so on, and follows each other equally often. Where two rows allow it,
 a cycle begins with the item with which the one before ended: what an item leaves to itself counts as well. Slices are
 short, so they leave more behind than runs; and there are many, so that a wave would have to keep their pace for
-minutes.
+minutes. Of two items this would make one pattern of four slices, which such a wave would meet in one phase for the
+whole run: every ``CHAINED_OF_TWO`` squares they begin with either at random.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ from typing import Final
 
 REPEATED: Final = {1: 1, 2: 1, 3: 2}
 """By the number of items, how often each of their orders is drawn before the draw begins anew."""
+
+
+CHAINED_OF_TWO: Final = 2
+"""The squares of two items, each order once, that follow each other before the next begins with either."""
 
 
 def in_turn(count: int, seed: int, block: int) -> list[int]:
@@ -42,7 +47,7 @@ def orders(count: int, seed: int) -> Iterator[list[int]]:
     last = None
     for number in itertools.count():
         square = _WilliamsSquare.of(count, seed, number, last)
-        last = square.last
+        last = square.last if count > 2 or (number + 1) % CHAINED_OF_TWO else None
         yield from map(square.row, range(len(square.rows)))
 
 

@@ -27,6 +27,7 @@ from hdbkit.analysis.comparison.plans import PlanPair, plan_pairs, plans_note
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sessions import runs_of
 from hdbkit.analysis.comparison.shared_operations import comparable_runs, of_shared_operations
+from hdbkit.analysis.comparison.side_slices import run_blocks, sliced_sides
 from hdbkit.analysis.comparison.sides import (
     DEFAULT_BLOCKS,
     SETTING,
@@ -51,7 +52,7 @@ from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.config.target import target_names
 from hdbkit.errors import InputError
-from hdbkit.experiment.kinds.comparison import ComparisonPlan
+from hdbkit.experiment.kinds.comparison import SLICE_S, ComparisonPlan, require_sliceable
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import in_blocks
 from hdbkit.report.experiment_report import Evidence
@@ -69,6 +70,8 @@ from hdbkit.servers.private import is_server_folder
 from hdbkit.workspace import BareWorkspace
 
 Side = str | Sequence[str]
+SLICED_BLOCKS = run_blocks(1)
+"""The default number of blocks by slices: their runs suffice at each count of virtual users."""
 
 
 class Difference(Figures):
@@ -82,7 +85,9 @@ class Difference(Figures):
 class SidesMore(More):
     """What only findings of two sides have."""
 
-    unit: str = Field(description="what is replicated: shared sessions, sessions, blocks of one session, none")
+    unit: str = Field(
+        description="what is replicated: shared sessions, sessions, blocks of one session, cycles of slices, none"
+    )
     session_noise: float | None = Field(description="share of the metric by which sessions differ")
     run_noise: float | None = Field(description="share of the metric by which runs of a session differ")
     differences: tuple[Difference, ...]
@@ -103,6 +108,8 @@ class Comparison(ExperimentResult):
     """Of the mean time of each operation, in s; all intervals hold together."""
     left_out: str
     """Which operations the metric lacks here because not all runs completed them, and which runs; empty: none."""
+    slice_warnings: tuple[str, ...] = ()
+    """Reasons to doubt the slices of both sides, where their loads alternate."""
     experiment_id: str = ""
     kind: str = "comparison"
 
@@ -327,7 +334,8 @@ class Comparison(ExperimentResult):
         sides = zip(self.names, (self.base, self.new), strict=True)
         manifests = {name: [result.manifest for result in side] for name, side in sides}
         found = comparison_warnings(self.differences, manifests)
-        return [Caution(self.left_out, Kind.LEFT_OUT), *found] if self.left_out else found
+        left_out = [Caution(self.left_out, Kind.LEFT_OUT)] if self.left_out else []
+        return [*left_out, *self.slice_warnings, *found]
 
     def gate(self, below: float) -> Gate:
         """Whether the metric became worse by more than ``below`` (such as -0.02), at any of the user counts.
@@ -390,7 +398,9 @@ class ComparisonVerbs(RunVerbs):
         new: Side | Target,
         *,
         together: bool = False,
-        blocks: int = DEFAULT_BLOCKS,
+        slices: bool = False,
+        slice_s: float = SLICE_S,
+        blocks: int | None = None,
         workload: WorkloadSpec | Path | str | None = None,
         load: Load | None = None,
         virtual_users: Sequence[int] = (),
@@ -407,7 +417,11 @@ class ComparisonVerbs(RunVerbs):
             new: as ``base``.
             together: measure both sides at the same time instead, on two servers. On a busy host this needs far fewer
                 blocks; each side is measured under the load of the other.
-            blocks: the number of runs of each side at each user count.
+            slices: let the load alternate between both sides, slice by slice, in two runs at the same time: users
+                keep their connections to both servers, and those of one side pause in the slices of the other. What
+                disturbs the host meets both alike, so this needs the least time.
+            slice_s: the length of a slice, in seconds.
+            blocks: the number of runs of each side at each user count; by default 7 with slices, else 6.
             workload: replaces that of both sides; a target takes the other side's, else the default workload.
             load: its given fields replace those of both sides; a target takes the other side's load, else the
                 default.
@@ -424,12 +438,20 @@ class ComparisonVerbs(RunVerbs):
             >>> planned = hdbkit.plan_comparison("server-17", "server-18", blocks=8)  # doctest: +SKIP
             >>> hdbkit.start_experiment(planned).wait().gate(-0.02).verdict  # doctest: +SKIP
         """
+        if together and slices:
+            raise InputError(
+                "both sides are measured at the same time, or in slices that alternate; give one of both"
+            )
         works = {side: _work(given, self) for side, given in ((BASE, base), (NEW, new))}
         experiment_id = new_experiment_id(datetime.now(UTC), "compare")
+        blocks = (SLICED_BLOCKS if slices else DEFAULT_BLOCKS) if blocks is None else blocks
         counts = counts_of(works, load, virtual_users, blocks)
         sides = sides_of(self, works, workload=workload, load=load, label=label or experiment_id)
-        if together and len({one.target.url for one in sides}) < len(sides):
-            raise InputError("both sides are the same target: its runs can be measured in turn, but not together")
+        if (together or slices) and len({one.target.url for one in sides}) < len(sides):
+            way = "in slices" if slices else "together"
+            raise InputError(f"both sides are the same target: its runs can be measured in turn, but not {way}")
+        if slices:
+            require_sliceable(sides, slice_s)
         seed = label or experiment_id
         return ComparisonPlan(
             experiment_id=experiment_id,
@@ -441,9 +463,10 @@ class ComparisonVerbs(RunVerbs):
             seed=seed,
             prepared=preparation or Preparation(),
             before=ends_of(self, ComparisonPlan, "label", sides[0].label),
-            together=together,
+            together=together or slices,
             names=_names(base, new),
             smallest_effect=smallest_effect,
+            slice_s=slice_s if slices else None,
         )
 
     @executing(plan_comparison, ComparisonPlan)
@@ -465,9 +488,8 @@ class ComparisonVerbs(RunVerbs):
         if not all(sides.values()):
             raise InputError(f"{folder.experiment_id} has not measured both sides yet; see: hdbkit experiments")
         base, new = plan.sides
-        apart = not plan.together and base.target.url != new.target.url
-        together = _again((base.label, new.label), sides).together if apart else ""
-        again = Again(together=together, resume=f"hdbkit resume {plan.experiment_id}", level=plan.confidence_after)
+        slices = "" if plan.slice_s else _again((base.label, new.label), sides).slices
+        again = Again(slices=slices, resume=f"hdbkit resume {plan.experiment_id}", level=plan.confidence_after)
         return of_sides(
             sides,
             plan.names,
@@ -516,9 +538,14 @@ def of_sides(
     timed = [one.manifest for results in sides.values() for one in results]
     manifests, metric, left_out = comparable_runs(_finished(sides))
     shared, runs = _with_manifests(sides, manifests), runs_of(manifests)
-    found = compared(runs, metric, smallest_effect, confidence, again, plain_names(names))
+    sliced = sliced_sides(_finished(shared), metric)
+    measured, design = (runs, None) if sliced is None else (sliced.runs(runs), sliced.design)
+    found = compared(measured, metric, smallest_effect, confidence, again, plain_names(names), design)
     each = compared_by_operation(runs, timed, metric, found, confidence)
-    return Comparison(shared[BASE], shared[NEW], found, names, workspace, each, left_out, experiment_id, kind)
+    return Comparison(
+        shared[BASE], shared[NEW], found, names, workspace, each, left_out, sliced.warnings if sliced else (),
+        experiment_id, kind,
+    )  # fmt: skip
 
 
 def _finished(sides: Mapping[str, list[Result]]) -> dict[str, list[tuple[RunFolder, Manifest]]]:
@@ -567,8 +594,10 @@ def _again(words: tuple[str, str], sides: Mapping[str, list[Result]]) -> Again:
     if any(one.experiment and one.experiment.settings for several in plans.values() for one in several):
         return Again()
     command = shlex.join(["hdbkit", "compare", *words, "--run"])
-    base, new = ({(one.target.host, one.target.port) for one in plans[side]} for side in (BASE, NEW))
-    return Again(command, "" if base & new else f"{command} --together")
+    base, new = ({one.target.url for one in plans[side]} for side in (BASE, NEW))
+    closed = not any(one.load.paced or one.load.steps for several in plans.values() for one in several)
+    by_slices = shlex.join(["hdbkit", "compare", *words, "--slices"])
+    return Again(command, by_slices if closed and not base & new else "")
 
 
 def _results(side: Side | Target, workspace: BareWorkspace) -> list[Result]:

@@ -17,6 +17,7 @@ from hdbkit import api
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
 from hdbkit.analysis.wording import about
 from hdbkit.api import documents, max_rate
+from hdbkit.api.compare import SLICED_BLOCKS
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
 from hdbkit.cli.found import show_found
@@ -35,6 +36,7 @@ from hdbkit.config import Load, Preparation, Reset, WorkloadSpec
 from hdbkit.config.quantities import counts_in
 from hdbkit.config.specs import load_from, read_load
 from hdbkit.errors import InputError
+from hdbkit.experiment.kinds.comparison import SLICE_S
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.workloads import specification
 
@@ -146,8 +148,19 @@ def compare(
     together: Annotated[
         bool, typer.Option("--together", help="with --run: both at the same time, on two servers; for a busy host")
     ] = False,
+    slices: Annotated[
+        bool,
+        typer.Option("--slices", help="measure now: the load alternates between both servers, the quickest answer"),
+    ] = False,
+    slice_s: Annotated[
+        float | None, typer.Option(min=0.05, help=f"with --slices: length of a slice, in seconds [{SLICE_S:g}]")
+    ] = None,
     blocks: Annotated[
-        int | None, typer.Option(min=1, help=f"with --run: runs of each side at each user count [{DEFAULT_BLOCKS}]")
+        int | None,
+        typer.Option(
+            min=1,
+            help=f"with --run or --slices: runs of each side at each user count [{DEFAULT_BLOCKS}; {SLICED_BLOCKS}]",
+        ),
     ] = None,
     virtual_users: Annotated[
         str | None, typer.Option("--virtual-users", "-u", help="with --run: user counts to run at, such as 1,4,16")
@@ -173,14 +186,22 @@ def compare(
 ) -> int:
     """Compare runs: the ratio of their results with its 95 % confidence interval, latencies, and what differs.
 
-    With --run both sides are measured in turn first: those of the same session differ only by what is compared. The
-    options of load, schema and preparation need --run.
+    With --run both sides are measured in turn first: those of the same session differ only by what is compared. With
+    --slices clients are connected to both servers, and the load alternates between them second by second, which
+    needs the least time. The options of load, schema and preparation need one of both.
     """
     limit = None if fail_below is None else _fraction(fail_below)
     counts = counts_in(virtual_users, "--virtual-users") if virtual_users else ()
-    if not run and (asked.measures or together or blocks or counts or label):
-        raise InputError("--together, --blocks, --label, --detach and the options of load and schema need --run")
-    found = _measured(base, new, asked, together, blocks, counts, label) if run else api.compare(base, new)
+    if not (run or slices) and (asked.measures or together or blocks or counts or label):
+        raise InputError(
+            "--together, --blocks, --label, --detach and the options of load and schema need --run or --slices"
+        )
+    if slice_s is not None and not slices:
+        raise InputError("--slice-s needs --slices")
+    if run or slices:
+        found = _measured(base, new, asked, together, slice_s or SLICE_S if slices else None, blocks, counts, label)
+    else:
+        found = api.compare(base, new)
     if found is None:  # it has started in a process of its own
         return Exit.DONE
     gate = None if limit is None else found.gate(limit)
@@ -193,12 +214,19 @@ def compare(
 
 
 def _measured(
-    base: str, new: str, asked: Asked, together: bool, blocks: int | None, counts: tuple[int, ...], label: str | None
+    base: str,
+    new: str,
+    asked: Asked,
+    together: bool,
+    slice_s: float | None,
+    blocks: int | None,
+    counts: tuple[int, ...],
+    label: str | None,
 ) -> api.Comparison | None:
-    """Measure both sides in turn; None once that has started in a process of its own."""
+    """Measure both sides, in slices or as runs; None once that has started in a process of its own."""
     planned = api.plan_comparison(
-        base, new, together=together, blocks=blocks or DEFAULT_BLOCKS, workload=asked.workload, load=asked.load,
-        virtual_users=counts, label=label, preparation=asked.preparation,
+        base, new, together=together, slices=slice_s is not None, slice_s=slice_s or SLICE_S, blocks=blocks,
+        workload=asked.workload, load=asked.load, virtual_users=counts, label=label, preparation=asked.preparation,
     )  # fmt: skip
     found = asked.executed(planned)
     assert found is None or isinstance(found, api.Comparison)

@@ -132,7 +132,7 @@ class OpenLoop(Timetable):
 
 
 class ActiveUsers:
-    """Lets a virtual user pause while the load's steps have fewer users.
+    """Lets a virtual user pause: while the load's steps have fewer users, or in the slices of the other side.
 
     Args:
         active_ns: from when until when it is active, on the monotonic clock, in order.
@@ -140,8 +140,9 @@ class ActiveUsers:
         fields: the control page.
     """
 
-    def __init__(self, active_ns: Sequence[tuple[int, int]], inner: Pacing | None, fields: memoryview) -> None:
-        self._active_ns, self._inner, self._fields = active_ns, inner, fields
+    def __init__(self, active_ns: Iterable[tuple[int, int]], inner: Pacing | None, fields: memoryview) -> None:
+        self._active_ns, self._inner, self._fields = iter(active_ns), inner, fields
+        self._from_ns = self._until_ns = 0
 
     def due_ns(self, prepared: Prepared) -> int:
         """When the operation is due, not before the user is active."""
@@ -163,7 +164,10 @@ class ActiveUsers:
             self._inner.done(prepared, end_ns)
 
     def _active_from(self, due_ns: int) -> int:
-        return next((max(due_ns, from_ns) for from_ns, until_ns in self._active_ns if due_ns < until_ns), NEVER_NS)
+        """When an operation that is due then may begin; each is due later than the one before."""
+        while due_ns >= self._until_ns and self._from_ns < NEVER_NS:
+            self._from_ns, self._until_ns = next(self._active_ns, (NEVER_NS, NEVER_NS))
+        return max(due_ns, self._from_ns)
 
 
 def sleep_until(at_ns: int, fields: memoryview) -> None:

@@ -218,8 +218,10 @@ class VirtualUser:
         return Loop(recorder, shared.fields, self.failures, pause, self.pacer, load.iterations, from_results)
 
     def _active(self, paced: Pacing | None) -> Pacing | None:
-        """The schedule with the pauses that the steps of the load make."""
+        """The schedule with the pauses that the steps of the load make, or the slices of the other side."""
         load, fields = self.shared.load, self.shared.fields
+        if slices := self.shared.plan.side_slices:
+            return ActiveUsers(slices.active_ns(), paced, fields)
         if load.steps is None or load.steps.are_rates:
             return paced
         begun_ns = int(fields[Field.START_AT_NS])

@@ -21,7 +21,7 @@ from hdbkit.config.model import ConfigModel
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.errors import InputError
 from hdbkit.plan import ExperimentPosition, RequiredRate, RunLimits, RunPlan, new_run_id, random_letters
-from hdbkit.slices import Slices
+from hdbkit.slices import SideSlices, Slices
 from hdbkit.text import duration_text
 from hdbkit.workloads import workload
 
@@ -114,6 +114,10 @@ class ExperimentPlan(ConfigModel):
     def settings_in(self, configuration: int) -> dict[str, str]:
         """The server settings of a configuration."""
         return {name: self.configurations[configuration][name] for name in self.tried}
+
+    def side_slices(self, _planned: PlannedRun, _origin_ns: int) -> SideSlices | None:
+        """The slices of a run whose load alternates with that of the other run of its turn."""
+        return None
 
     @property
     def abort(self) -> AbortRules:
@@ -213,6 +217,7 @@ def run_plan(
     at: datetime,
     prepared: Mapping[str, Any] = MappingProxyType({}),
     required: RequiredRate | None = None,
+    origin_ns: int = 0,
 ) -> RunPlan:
     """The plan of one run of an experiment.
 
@@ -222,6 +227,7 @@ def run_plan(
         at: the time for its id.
         prepared: fields of :class:`~hdbkit.plan.ExperimentPosition` on how the server was prepared.
         required: the rate below which it ends early.
+        origin_ns: when the first slice of its turn begins, on the monotonic clock.
     """
     cell = plan.cell(planned)
     return RunPlan(
@@ -241,6 +247,7 @@ def run_plan(
         ),
         limits=RunLimits(abort=plan.abort, required=required),
         slices=plan.slices and plan.slices.model_copy(update={"seed": planned.seed}),
+        side_slices=plan.side_slices(planned, origin_ns),
     )
 
 

@@ -3,7 +3,8 @@
 A block has one run of each side at each number of virtual users. The user counts come in random order, the sides of
 a count next to each other; which of them comes first changes from block to block (``run_order``), so that what
 changes on the machine meets all alike. Together, the sides of a count run at the same time: what disturbs the machine
-for seconds then meets both alike as well, and each is measured under the load of the other.
+for seconds then meets both alike as well, and each is measured under the load of the other, unless their loads
+alternate in slices.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.run_order import in_turn
+from hdbkit.slices import SideSlices
 
 
 class Side(ConfigModel):
@@ -46,6 +48,9 @@ class SidesPlan(ExperimentPlan):
     seed: str = Field(description="what the order of runs depends on, besides the number of the block")
     prepared: Preparation = Preparation()
     together: bool = Field(default=False, description="the sides run at the same time")
+    slice_s: float | None = Field(
+        default=None, gt=0, description="their loads alternate meanwhile, in slices of so many seconds"
+    )
     looks: tuple[int, ...] = Field(
         default=(), description="the numbers of blocks before each time that some were added"
     )
@@ -109,6 +114,17 @@ class SidesPlan(ExperimentPlan):
         size = len(self.sides) if self.together else 1
         first = (planned.number - 1) // size * size
         return self.runs[first : first + size]
+
+    def side_slices(self, planned: PlannedRun, origin_ns: int) -> SideSlices | None:
+        if self.slice_s is None:
+            return None
+        return SideSlices(
+            configurations=tuple(range(len(self.sides))),
+            slice_s=self.slice_s,
+            seed=zlib.crc32(f"{self.seed}/{planned.block}/{planned.virtual_users}".encode()),
+            side=planned.configuration,
+            origin_ns=origin_ns,
+        )
 
     def extended(self, blocks: int, done: int = 0) -> Self:
         """The same experiment with a total of ``blocks`` blocks. Raises ``InputError`` if it has more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -121,7 +122,7 @@ class Turns:
 
     def _executed(self, turn: Sequence[PlannedRun], begun: dict[int, str]) -> list[Manifest]:
         """Prepare the servers and execute the runs; ``begun`` gets their ids."""
-        course = self.course
+        course, origin_ns = self.course, time.monotonic_ns()
         plans, details = [], []
         for planned in turn:
             course.report(EventKind.PREPARING, planned)
@@ -129,7 +130,7 @@ class Turns:
             if prepared["restored_s"]:
                 self._check_restored(course.plan.cell(planned))
             required = kind_of(course.plan).required_rate(course.plan, course.folder, planned)
-            plans.append(run_plan(course.plan, planned, datetime.now(UTC), prepared, required))
+            plans.append(run_plan(course.plan, planned, datetime.now(UTC), prepared, required, origin_ns))
             details.append(prepared)
         for planned, plan, prepared in zip(turn, plans, details, strict=True):
             begun[planned.number] = plan.run_id

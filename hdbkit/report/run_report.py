@@ -149,6 +149,8 @@ def _place(manifest: Manifest) -> str:
         return ""
     settings = ", ".join(f"{name}={value}" for name, value in planned.settings.items())
     tried = slices.described if slices else settings
+    if of_side := manifest.plan.side_slices:
+        tried = f"the load alternates with the other side's in slices of {of_side.slice_s:g} s"
     where = ", ".join(filter(None, [f"block {planned.block}", tried]))
     return f", run {planned.number} of {planned.experiment_id} ({where})"
 

@@ -283,6 +283,11 @@ class Manifest(BaseModel):
         return None if content == {} else content
 
     @property
+    def pauses(self) -> bool:
+        """Whether users pause between operations: by their schedule, or in the slices of the other side."""
+        return self.paced or self.plan.side_slices is not None
+
+    @property
     def measured(self) -> RunResult:
         """The result. Raises ``DamagedResult`` if there is none."""
         if self.result is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from itertools import count, islice
 from pathlib import Path
 
 import numpy as np
@@ -102,7 +103,8 @@ def slice_frame(
 ) -> pd.DataFrame:
     """The table of slices of a run with these ratios of speed; ``left_behind`` is the ratio after each position."""
     size, order = len(planned.configurations), SliceOrder(planned)
-    number = np.arange(size, (cycles + 1) * size)
+    counted = np.array([*islice(filter(order.counts, count(1)), cycles)])
+    number = (counted[:, None] * size + np.arange(size)).ravel()
     position = np.array([order.position(int(one)) for one in number])
     before = np.array([order.position(int(one) - 1) for one in number])
     after = np.array(left_behind or [1.0] * size)[before]

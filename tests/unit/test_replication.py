@@ -24,6 +24,7 @@ from tests.unit.synthetic import METRIC, figures, write_run
 
 MORNING = datetime(2026, 1, 1, 9, tzinfo=UTC)
 COMMAND = "hdbkit compare before after --run"
+SLICES = "hdbkit compare before after --slices"
 AGAIN = Again(COMMAND)
 
 
@@ -169,7 +170,7 @@ def test_sides_that_were_measured_together_are_named_and_so_is_the_command() -> 
     times = pd.to_datetime("2026-01-02", utc=True) + pd.to_timedelta([0, 1, 20, 21, 40, 41], unit="s")
     values = [1000.0, 1004.0, 1003.0, 1010.0, 1006.0, 1000.0]
     both = runs(*["b1", "n1"] * 3).assign(metric_value=values, started=times)
-    two_servers = Again(COMMAND, f"{COMMAND} --together")
+    two_servers = Again(COMMAND, SLICES)
     for length_s, together in ((10, True), (0.5, False)):
         found = compared(both.assign(ended=times + pd.Timedelta(seconds=length_s)), METRIC, again=two_servers)
         assert found.design.together is together
@@ -193,12 +194,12 @@ def test_no_number_of_blocks_is_advised_that_would_not_decide() -> None:
     )
 
 
-def test_both_sides_at_the_same_time_are_advised_instead_of_very_many_blocks() -> None:
+def test_slices_are_advised_instead_of_very_many_blocks() -> None:
     values = pd.Series([1000.0, 1080.0, 930.0, 1000.0, 1000.0, 1005.0])
     noisy = runs("b1", "n1", "n1", "b1", "b1", "n1").assign(metric_value=values)
-    advised = [compared(noisy, METRIC, again=Again(COMMAND, one)).advice for one in ("", f"{COMMAND} --together")]
+    advised = [compared(noisy, METRIC, again=Again(COMMAND, one)).advice for one in ("", SLICES)]
     assert re.search(r"more blocks would decide with 80 %, about \d{2,3} blocks", advised[0])
-    assert advised[1].endswith(f"measure both sides at the same time: {COMMAND} --together --blocks 6")
+    assert advised[1].endswith(f"let the load alternate between both sides in slices: {SLICES}")
 
 
 def test_more_blocks_spend_what_is_left_of_the_error_rate(one: Manifest) -> None:

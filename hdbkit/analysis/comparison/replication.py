@@ -40,6 +40,7 @@ class Unit(StrEnum):
     SHARED_SESSIONS = "shared sessions"
     SESSIONS = "sessions"
     BLOCKS = "blocks of one session"
+    CYCLES = "cycles of slices"
     NONE = "none"
 
 

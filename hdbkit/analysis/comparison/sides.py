@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.comparison.replication import BASE, NEW, Noise, Replication, Unit, noise, replication
+from hdbkit.analysis.comparison.side_slices import run_blocks
 from hdbkit.analysis.run.schedule import RATE_DECIDES, kept_its_rate
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
@@ -40,7 +41,7 @@ _MIN_BLOCKS = 4
 _ALONE = 0.95
 """The confidence of an interval that is the only one."""
 MANY_BLOCKS = 50
-"""Beyond this many blocks in turn, both sides at the same time are advised where there are two servers."""
+"""Beyond this many blocks in turn, slices that alternate between both sides are advised."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Compared:
     def basis(self) -> str:
         """What the interval is made of and the noise, without a full stop; empty if neither is known."""
         found = [] if self.design.unit is Unit.NONE else [self.design.words]
-        if self.design.unit is Unit.BLOCKS:
+        if self.design.unit in (Unit.BLOCKS, Unit.CYCLES):
             found.append("how the sides compare in other sessions is not estimated")
         if self.confidence > _ALONE:
             level = share(self.confidence)
@@ -92,8 +93,8 @@ class Again:
 
     command: str = ""
     """The command; the advice adds the number of blocks."""
-    together: str = ""
-    """That which measures them at the same time, where they are two servers."""
+    slices: str = ""
+    """That which lets the load alternate between them in slices, where they are two databases."""
     resume: str = ""
     """That which gives more blocks to the experiment that measured them."""
     level: Callable[[int], float] | None = None
@@ -107,6 +108,7 @@ def compared(
     confidence: float = 0.95,
     again: Again | None = None,
     names: tuple[str, str] = (BASE, NEW),
+    design: Replication | None = None,
 ) -> Compared:
     """Compare the side ``NEW`` with the side ``BASE``.
 
@@ -118,11 +120,12 @@ def compared(
         confidence: of the intervals.
         again: for the advice.
         names: of both sides, for the sentences.
+        design: what is replicated, if not what the order of the runs makes it.
     """
     common = common_counts(runs)
     several = bool(common) and runs["virtual_users"].nunique() > 1
     same = scored(runs, metric)
-    design, seen = replication(same), noise(same)
+    design, seen = design or replication(same), noise(same)
     cells = same.groupby(["side", "virtual_users"])["score"].agg(["count", "mean"])
     plain = (cells["mean"][NEW] - cells["mean"][BASE]).to_numpy(dtype=float)
     overall = over_counts(design)
@@ -244,11 +247,9 @@ def _advice(
     confidence: float,
     again: Again,
 ) -> str:
-    """What would decide: more sessions, or a number of blocks within one session, or both at the same time."""
-    if design.unit in (Unit.SESSIONS, Unit.SHARED_SESSIONS):
-        return (
-            f"more sessions of both sides would decide{', best in turn' if design.correlation.variance > 1 else ''}"
-        )
+    """What would decide: more sessions, or a number of blocks within one session, or slices."""
+    if design.unit not in (Unit.BLOCKS, Unit.NONE):
+        return _more_units(design, again)
     if design.unit is Unit.BLOCKS:
         of_blocks = Sample.of(values[0])
         run_noise, df, present = math.sqrt(of_blocks.variance / 2), of_blocks.df, len(values[0])
@@ -265,20 +266,29 @@ def _advice(
             wanted = max(needed.blocks, _MIN_BLOCKS)
             high = needed.high and max(needed.high, _MIN_BLOCKS)
             about = f" with {share(POWER)}, about {blocks_text(wanted, max(needed.low, _MIN_BLOCKS), high)}"
-        if again.together and not design.together and (not needed.blocks or needed.blocks > MANY_BLOCKS):
+        if again.slices and (not needed.blocks or needed.blocks > MANY_BLOCKS):
             blocks = f"more than {MAX_BLOCKS:,}" if not needed.blocks else f"about {wanted:,}"
-            how = f"{again.together} --blocks {DEFAULT_BLOCKS}"
+            way = "at the same time" if design.together else "in turn"
             return (
-                f"in turn {blocks} blocks would be needed at this noise; measure both sides at the same time: {how}"
+                f"{way} {blocks} blocks would be needed at this noise; let the load alternate between both sides in "
+                f"slices: {again.slices}"
             )
         if not needed.blocks and design.unit is Unit.BLOCKS:
             return f"more than {MAX_BLOCKS:,} blocks would be needed at this noise; use longer runs or a quieter host"
     if again.resume:
         return f"more blocks would decide{about}: {again.resume} --blocks {max(wanted, present + 1)}"
-    command = (design.together and again.together) or again.command
-    how = f": {command} --blocks {wanted}" if command else ""
+    way = " --together" if design.together else ""
+    how = f": {again.command}{way} --blocks {wanted}" if again.command else ""
     first = "more blocks would decide" if design.unit is Unit.BLOCKS else "measure both sides in turn in one session"
     return f"{first}{about}{how}"
+
+
+def _more_units(design: Replication, again: Again) -> str:
+    """Which units would decide that are no blocks yet: sessions, or runs in place of cycles."""
+    if design.unit is Unit.CYCLES:
+        blocks = run_blocks(design.samples[0].shape[1])
+        return "more blocks would decide" + (f": {again.resume} --blocks {blocks}" if again.resume else "")
+    return f"more sessions of both sides would decide{', best in turn' if design.correlation.variance > 1 else ''}"
 
 
 def _critical(confidence: float, blocks: int) -> Critical:

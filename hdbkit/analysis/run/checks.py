@@ -114,7 +114,7 @@ def _binomial_range(n: int, share: float, tail: float) -> tuple[int, int]:
 
 def _littles_law(run: CheckedRun) -> Answer:
     law = run.result.littles_law
-    if run.manifest.paced:
+    if run.manifest.pauses:
         return None, "operations begin by a schedule; the law is checked only for closed loops without pauses"
     if not run.result.completed or law is None or law.mean_us is None:
         return None, "nothing was completed in the window"
@@ -319,6 +319,8 @@ def _no_standstill(run: CheckedRun) -> Answer:
     gaps = sampling_gaps(run.folder, run.window)
     unsampled = f"; hdbkit's own samples have gaps: {', '.join(gaps)}" if gaps else ""
     longest = run.result.standstill
+    if run.manifest.plan.side_slices is not None:
+        return None, "the load pauses in the slices of the other side"
     if longest is None or not run.result.completed:
         return None, f"fewer than {MIN_COMPLETED} {plural(run.noun)} were completed{unsampled}"
     detail = f"no {run.noun} was completed {longest.text}{unsampled}"

@@ -4,7 +4,8 @@ What a change of settings takes is measured: the washout is the 99 % quantile of
 slice to the end of its change, over all sessions (or on the server), at most half of a slice. It is left out at the
 beginning of every slice, of all configurations alike. Cycles count that lie in the measured window as a whole and in
 which every session, by the middle of every slice, has the slice's configuration; a change that is missing, failed or
-came later drops the cycle.
+came later drops the cycle. Of two configurations, the cycles that begin with the other one than that with which the
+one before ended are left out (``SliceOrder.counts``).
 
 An operation counts for each slice by the share of its time that lies in it after the washout, so that long and short
 operations at a boundary count alike and the throughput is unbiased. For latencies it belongs to the slice in which it
@@ -29,7 +30,7 @@ from hdbkit.results.columns import SLICES, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import SlicesConfiguration, SlicesResult, TimedOperation
-from hdbkit.slices import ON_SERVER, SliceOrder, Slices
+from hdbkit.slices import ON_SERVER, Cycles, SliceOrder, Slices
 from hdbkit.text import many
 
 WASHOUT_QUANTILE: Final = 0.99
@@ -76,23 +77,25 @@ def slice_table(folder: RunFolder, manifest: Manifest) -> SliceTable | None:
         return None
     window = window_of(manifest)
     switches = table(folder, "switches")
-    cycles = _whole_cycles(slices, window)
+    cycles = whole_cycles(slices, window)
     if switches is None or switches.empty:
         return _unusable(None, len(cycles), "no change of settings was recorded")
     users = range(manifest.plan.load.sessions) if slices.in_session else [ON_SERVER]
     took_ns = washout_of(switches)
     washout_ns = min(took_ns, round(MAX_WASHOUT * slices.slice_ns))
     incomplete = _incomplete(slices, switches, users, cycles)
-    kept = [cycle for cycle in cycles if cycle not in incomplete]
-    if len(kept) < max(_MIN_CYCLES, (1 - MAX_DROPPED) * len(cycles)):
+    order = SliceOrder(slices)
+    planned = [cycle for cycle in cycles if order.counts(cycle)]
+    kept = [cycle for cycle in planned if cycle not in incomplete]
+    if not enough(len(kept), len(planned)):
         return _unusable(
             washout_ns,
-            len(cycles),
-            f"only {len(kept):,} of {many(len(cycles), 'cycle')} in the window have all changes of settings within "
+            len(planned),
+            f"only {len(kept):,} of {many(len(planned), 'cycle')} in the window have all changes of settings within "
             f"half of a slice; 99 % of the changes took up to {took_ns / 1e9:.3g} s; use a longer slice_s or window",
         )
-    counting = _Counting(folder, manifest, slices, washout_ns, _counted(slices, kept))
-    dropped = len(cycles) - len(kept)
+    counting = Counting(folder, manifest, slices, washout_ns, counted_slices(slices, kept))
+    dropped = len(planned) - len(kept)
     return SliceTable(counting.measured(), washout_ns / 1e9, len(kept), dropped, "", counting.quantiles())
 
 
@@ -135,6 +138,11 @@ def mean_of(values: pd.Series[float], *, rate: bool) -> float | None:
     return float(known.mean() if rate else np.exp(np.log(known).mean()))
 
 
+def enough(kept: int, cycles: int) -> bool:
+    """Whether so many of the cycles in a window suffice."""
+    return kept >= max(_MIN_CYCLES, (1 - MAX_DROPPED) * cycles)
+
+
 def washout_of(switches: pd.DataFrame) -> int:
     """How long after the beginning of its slice 99 % of the changes had ended, in ns."""
     took_us = np.sort((switches["t_end_us"] - switches["t_due_us"]).clip(lower=0).to_numpy(dtype=np.int64))
@@ -147,7 +155,8 @@ def _unusable(washout_ns: int | None, cycles: int, reason: str) -> SliceTable:
     return SliceTable(pd.DataFrame(columns=list(SLICES)), washout_s, 0, cycles, reason, none)
 
 
-def _whole_cycles(slices: Slices, window: Window) -> range:
+def whole_cycles(slices: Cycles, window: Window) -> range:
+    """The cycles that lie in a window as a whole; its times count from the first slice."""
     cycle_ns = slices.slice_ns * len(slices.configurations)
     return range(-(-1000 * window.start_us // cycle_ns), 1000 * window.end_us // cycle_ns)
 
@@ -168,7 +177,7 @@ def _incomplete(slices: Slices, switches: pd.DataFrame, users: range | list[int]
     return found
 
 
-def _counted(slices: Slices, cycles: list[int]) -> pd.DataFrame:
+def counted_slices(slices: Cycles, cycles: list[int]) -> pd.DataFrame:
     """The slices of these cycles: slice, cycle, position, configuration."""
     count, order = len(slices.configurations), SliceOrder(slices)
     numbers = [cycle * count + one for cycle in cycles for one in range(count)]
@@ -179,14 +188,18 @@ def _counted(slices: Slices, cycles: list[int]) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class _Counting:
-    """Counts the operations of a run in the slices that count, ``counted``; nothing is read but groups."""
+class Counting:
+    """Counts the operations of a run in the slices that count, ``counted``; nothing is read but groups.
+
+    ``started_us`` is when the run started, from the begin of the first slice.
+    """
 
     folder: RunFolder
     manifest: Manifest
-    slices: Slices
+    slices: Cycles
     washout_ns: int
     counted: pd.DataFrame
+    started_us: int = 0
 
     def measured(self) -> pd.DataFrame:
         """The slices with metric_value and operations_per_s."""
@@ -258,8 +271,8 @@ class _Counting:
         """The completed operations that lie in the slices, at least in part."""
         first_ns = self._first * self.slices.slice_ns
         end_ns = (int(self.counted["slice"].max()) + 1) * self.slices.slice_ns
-        inside = f"1000 * t_start_us < {end_ns} AND 1000 * t_end_us > {first_ns} AND t_start_us >= 0"
-        return rows.filter(f"outcome <> {Outcome.FAILED.value} AND {inside}")
+        inside = f"1000 * t_start_us < {end_ns} AND 1000 * t_end_us > {first_ns}"
+        return from_first_slice(rows, self.started_us).filter(f"outcome <> {Outcome.FAILED.value} AND {inside}")
 
     @property
     def _first(self) -> int:
@@ -272,6 +285,12 @@ class _Counting:
         numbers = range(self._first, int(positions.index.max()) + 1)
         listed = ", ".join(str(positions[one]) if one in positions.index else "NULL" for one in numbers)
         return f"CASE WHEN slice >= {self._first} THEN list_extract([{listed}], slice - {self._first - 1}) END"
+
+
+def from_first_slice(rows: duckdb.DuckDBPyRelation, started_us: int) -> duckdb.DuckDBPyRelation:
+    """The operations of a run with times from the begin of the first slice, ``started_us`` before the run's start."""
+    times = ", ".join(f"{name} + {started_us} AS {name}" for name in ("t_start_us", "t_end_us"))
+    return rows.filter("t_start_us >= 0").project(f"* REPLACE ({times})")
 
 
 def _values(found: duckdb.DuckDBPyRelation) -> dict[int, float]:

@@ -30,14 +30,14 @@ _SAMPLING_GAP_US, _GAPS = 3_000_000, 4
 
 
 def standstill(folder: RunFolder, manifest: Manifest, window: Window) -> Standstill | None:
-    """The longest standstill of a window; None with few operations, with a load that is not even, and with lists.
+    """The longest standstill of a window; None with few operations, a load that is not even or pauses, and lists.
 
     Of a window in which nothing was completed it is the whole.
 
     Raises:
         DamagedResult: a file cannot be read.
     """
-    if not manifest.operations or manifest.one_by_one or manifest.plan.load.steps:
+    if not manifest.operations or manifest.one_by_one or manifest.plan.load.steps or manifest.plan.side_slices:
         return None
     with operations_of(folder, window) as rows:
         bins = (

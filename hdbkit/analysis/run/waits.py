@@ -188,7 +188,7 @@ def parts_of(folder: RunFolder, manifest: Manifest, stretches: int = 1) -> Parts
         return None
     length_ms = np.diff(edges_us) / 1000
     sessions = manifest.plan.load.sessions
-    total_ms = inside_us / 1000 / done if manifest.paced else sessions * length_ms / done
+    total_ms = inside_us / 1000 / done if manifest.pauses else sessions * length_ms / done
     active = found[1]
     own = _named(folder, manifest, active[(active["virtual_user"] >= 0) & (active["class"] != CLIENT)])
     at = np.searchsorted(edges_us, own["t_us"].to_numpy(), "right") - 1
@@ -201,7 +201,7 @@ def parts_of(folder: RunFolder, manifest: Manifest, stretches: int = 1) -> Parts
     if cpu_ms is not None and queued_ms is not None:
         parts = _split(np.array(running), cpu_ms, queued_ms)
     result = manifest.measured
-    if stretches == 1 and result.client_cpu_us_per_operation is not None and not manifest.paced:
+    if stretches == 1 and result.client_cpu_us_per_operation is not None and not manifest.pauses:
         parts[CLIENT_CPU] = [result.client_cpu_us_per_operation / 1000]
         if PROCESSORS in parts and result.client_waited_us_per_operation is not None:
             parts[PROCESSORS] = parts[PROCESSORS] + result.client_waited_us_per_operation / 1000

@@ -24,7 +24,7 @@ _FULL_PCT = 95.0
 
 def run_warnings(manifest: Manifest) -> list[Caution]:
     """The warnings of a run: one sentence each without its full stop."""
-    found = [_busy(manifest), _rounded(manifest), *manifest.warnings]
+    found = [_busy(manifest), _rounded(manifest), _paused(manifest), *manifest.warnings]
     found += [Caution(f"it {manifest.ended_early}", Kind.EARLY)] if manifest.ended_early else []
     if result := manifest.result:
         found += [
@@ -40,6 +40,17 @@ def run_warnings(manifest: Manifest) -> list[Caution]:
         found += [_steal(result.host_cpu_pct, "load host", Kind.STEAL), _others(result.others_cpu_pct)]
         found += [_throttled(result.throttled_pct), *_server_host(result.server_host)]
     return [Caution.of(one) for one in found if one]
+
+
+def _paused(manifest: Manifest) -> str:
+    slices = manifest.plan.side_slices
+    if slices is None:
+        return ""
+    return Caution(
+        f"the load paused in the slices of {slices.slice_s:g} s of the other side, about half of the time, which its "
+        "rates include; a comparison of both sides uses their slices alone",
+        Kind.PAUSED,
+    )
 
 
 def _stood_still(manifest: Manifest, result: RunResult) -> str:

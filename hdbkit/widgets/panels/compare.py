@@ -11,6 +11,7 @@ import ipywidgets
 
 from hdbkit import api
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
+from hdbkit.api.compare import SLICED_BLOCKS
 from hdbkit.api.run_list import RunList
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
@@ -69,10 +70,19 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
         self.guarded(self.load)()
 
     def own_fields(self) -> list[ipywidgets.Widget]:
-        """The target to compare with the one that is chosen, and the number of blocks."""
+        """The target to compare with the chosen one, the number of blocks, and whether the load alternates."""
         self.new = text_field("New", hint="name or URL of the other target")
         self.blocks = blocks_field(DEFAULT_BLOCKS)
-        return [self.new, self.blocks]
+        self.slices = ipywidgets.Checkbox(description="Let the load alternate between both, second by second")
+        self.slices.indent, self.slices.layout.width = False, "auto"
+        self.slices.observe(self.guarded(self._by_slices), "value")
+        return [self.new, self.blocks, self.slices]
+
+    def _by_slices(self) -> None:
+        """Replace the default number of blocks by that of the other way to measure."""
+        default, other = (DEFAULT_BLOCKS, SLICED_BLOCKS)[:: -1 if self.slices.value else 1]
+        if self.blocks.value == other:
+            self.blocks.value = default
 
     def load(self) -> None:
         """Read the catalog, the newest runs first."""
@@ -113,7 +123,8 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
         return "\n".join([f"{first}groups = {{", *lines, "}", overlaid, *compared])
 
     def arguments(self, at: Any) -> tuple[list[Any], dict[str, Any]]:
-        return [at, self._new], {"blocks": self.blocks.value, "label": self.label}
+        slices = {"slices": True} if self.slices.value else {}
+        return [at, self._new], {"blocks": self.blocks.value, "label": self.label, **slices}
 
     def show_plan(self, plan: ExperimentPlan) -> None:
         """Fill the fields from a comparison of targets."""
@@ -121,6 +132,7 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
         if isinstance(plan, SidesPlan) and not plan.own_servers and len(plan.sides) == 2:
             base, new = plan.sides
             self.form.show(base.load)
+            self.slices.value = plan.slice_s is not None
             self.new.value, self.blocks.value = new.target.given, plan.blocks
 
     # -- stored results -------------------------------------------------------------------------------------
