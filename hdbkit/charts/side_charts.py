@@ -56,9 +56,8 @@ def _lines(
         add_line(fig, index, one.index.tolist(), one[key].round(3).tolist(), name, hover_text)
     fig.update_yaxes(rangemode="tozero")
     words = "; ".join(f"{name} {number(one[key].mean(), 3)} {unit}" for name, one in found.items())
-    frame = pd.concat(
-        [one[[key]].rename_axis("second").reset_index().assign(side=name) for name, one in found.items()]
-    )
+    of_sides = (course[[key]].rename_axis("second").reset_index().assign(side=name) for name, course in found.items())
+    frame = pd.concat(of_sides, ignore_index=True)
     question = "When was one side slower?" if key == "p95" else "How busy were the load host's processors?"
     return [Chart(f"{key}_over_time", question, fig, f"{axis}, mean over the window: {words}.", frame.round(3))]
 

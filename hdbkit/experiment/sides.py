@@ -62,7 +62,7 @@ class SidesPlan(ExperimentPlan):
 
     @model_validator(mode="after")
     def _of_its_sides(self) -> Self:
-        if any(run.configuration >= len(self.sides) for run in self.runs):
+        if not all(0 <= run.configuration < len(self.sides) for run in self.runs):
             raise ValueError("its runs name sides that it does not have")
         return self
 

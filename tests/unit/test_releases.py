@@ -129,9 +129,10 @@ def test_what_somebody_else_planned_builds_nothing_here(tmp_path: Path, monkeypa
 
 def test_a_plan_has_the_sides_that_its_runs_name(tmp_path: Path) -> None:
     plan = planned(tmp_path)
-    run = plan.runs[0].model_copy(update={"configuration": 7})
-    with pytest.raises(ValidationError, match="name sides that it does not have"):
-        type(plan).model_validate_json(plan.model_copy(update={"runs": (run,)}).model_dump_json())
+    for configuration in (7, -1):
+        run = plan.runs[0].model_copy(update={"configuration": configuration})
+        with pytest.raises(ValidationError, match="name sides that it does not have"):
+            type(plan).model_validate_json(plan.model_copy(update={"runs": (run,)}).model_dump_json())
 
 
 def planned(root: Path) -> SlowCommitPlan:

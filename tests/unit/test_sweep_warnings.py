@@ -50,6 +50,12 @@ def test_a_noisy_configuration_is_named_and_its_interval_is_wider() -> None:
     assert width[2] > 1.5 * width[1]
 
 
+def test_a_configuration_with_one_run_has_no_noise_of_its_own() -> None:
+    runs = synthetic_runs([1, 1.1, 1.2], blocks=6, noise=0.01)
+    single = runs[(runs["configuration"] != 2) | (runs["block"] == 1)]
+    assert not [warning for warning in sweep_warnings(single, RATE) if "the noise of" in warning]
+
+
 def test_large_noise_is_itself_a_warning() -> None:
     warnings = sweep_warnings(synthetic_runs([1, 1.1], blocks=8, noise=0.5), RATE)
     assert any(one.startswith("the noise of a run is ") for one in warnings)
