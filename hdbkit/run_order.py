@@ -1,12 +1,13 @@
 """The order of the configurations in the blocks of a sweep, and in the cycles of a run by slices.
 
 Blocks: every block has a random order of its own, so what waxes and wanes on a host (checkpoints, backups, other
-users) meets no configuration in the same phase again and again, whatever its period. Two and three configurations
-have so few orders that chance would often repeat one: both orders of two come once, and all six of three twice,
-before any comes again. Then a drift affects all nearly alike, and what a run leaves behind for the next mostly
-cancels. Two configurations cannot be kept from waves and from what runs leave behind at once: where their orders
-alternate strictly, a wave with a period of two blocks meets each in one phase. The order depends on the seed and the
-number of the block alone.
+users) meets no configuration in the same phase again and again. Three configurations have so few orders that chance
+would often repeat one: all six come twice before any comes again. Then a drift affects all nearly alike, and what a
+run leaves behind for the next mostly cancels. The two orders of two configurations are drawn for each block alone:
+any rule that ties neighbouring blocks makes a wave with a period of two or three blocks a difference. What a run
+leaves behind does not cancel then; their verdict allows for it (``analysis.statistics.carry_over``).
+
+The order of a block depends on the seed and its number alone.
 
 Cycles: rows of random Williams squares (Williams 1949, Aust. J. Sci. Res. 2, 149-168), in which over a whole square
 each item comes equally often first, second and so on, and follows each other equally often. Where two rows allow it,
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-REPEATED: Final = {1: 1, 2: 1, 3: 2}
+REPEATED: Final = {3: 2}
 """By the number of items, how often each of their orders is drawn before the draw begins anew."""
 
 

@@ -20,7 +20,8 @@ from bench.verdicts.noise import SIMULATED, Floats, Noise
 from bench.verdicts.sweeps import PLANNED
 from bench.verdicts.table import Statement
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit, replication
-from hdbkit.analysis.statistics.two_samples import correlated, half_widths
+from hdbkit.analysis.comparison.sides import contrasts
+from hdbkit.analysis.statistics.two_samples import Correlation, correlated
 from hdbkit.run_order import in_turn
 
 NOISE = 0.01
@@ -57,11 +58,13 @@ def called(sides: Names, sessions: Names, scores: Floats, confidence: float = 0.
     count, first = scores.shape[1], replication(frame)
     if first.unit is Unit.NONE:
         return np.zeros(count), first.words
-    if "first in each" in first.words:
+    if "first in each" in first.words and first.unit is Unit.SHARED_SESSIONS:
         designs = (replication(frame.assign(score=column)) for column in scores.T)
         return np.array([_differs(one, 0, confidence) for one in designs]), first.words
     repeated = frame.loc[frame.index.repeat(count)].assign(virtual_users=np.tile(np.arange(count), len(frame)))
     design = replication(repeated.assign(score=scores.ravel()))
+    if first.after is not None:
+        design = replace(design, after=np.repeat(first.after, count, axis=1))
     if first.unit is Unit.SESSIONS:
         order = list(dict.fromkeys(zip(sessions, sides, strict=True)))
         means = np.array([scores[(sessions == name) & (sides == side)].mean(axis=0) for name, side in order])
@@ -74,9 +77,13 @@ def called(sides: Names, sessions: Names, scores: Floats, confidence: float = 0.
 
 
 def _differs(design: Replication, column: int, confidence: float) -> float:
-    samples = [design.sample(values[:, column : column + 1]) for values in design.samples]
-    estimate = samples[0].means - (samples[1].means if len(samples) > 1 else 0)
-    return float(abs(estimate[0]) > half_widths(samples, confidence)[0])
+    one = slice(column, column + 1)
+    values = tuple(sample[:, one] for sample in design.samples)
+    after = None if design.after is None else design.after[:, one]
+    correlation = Correlation.of_series(values[0]) if design.together else design.correlation
+    alone = replace(design, samples=values, after=after, correlation=correlation)
+    ((low, high),) = [contrast.ends for contrast in contrasts(alone.estimates, np.zeros(1), confidence)]
+    return float(low > 0 or high < 0)
 
 
 STORED = {

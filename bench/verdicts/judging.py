@@ -159,9 +159,37 @@ def prior_df(own: Floats, df: Floats) -> Floats:
     return np.where(beyond > 0, 2 * x, np.inf)
 
 
+def after_runs(sweeps: Sweeps) -> Estimates:
+    """The second model of two configurations: the differences of blocks beside what their runs followed."""
+    (count, blocks, _), later = sweeps.logs.shape, (sweeps.numbers[:, :, 1] > sweeps.numbers[:, :, 0])
+    repeats = np.zeros((count, blocks))
+    repeats[:, 1:] = -1.0 * (later[:, 1:] == later[:, :-1])
+    varies = np.ptp(repeats, axis=1) > 0
+    columns = [np.ones((count, blocks)), repeats]
+    df = blocks - 1 - varies
+    numbers = sweeps.numbers[:, :, 1] - sweeps.numbers[:, :, 0]
+    drift = (df >= MIN_DF_FOR_DRIFT)[:, None] * numbers
+    design = np.stack([*columns, drift], axis=2)
+    difference = sweeps.logs[:, :, 1] - sweeps.logs[:, :, 0]
+    inverse = np.linalg.pinv(np.einsum("sbp,sbq->spq", design, design), rcond=1e-9, hermitian=True)
+    fit = np.einsum("spq,sbq,sb->sp", inverse, design, difference)
+    left = difference - np.einsum("sbp,sp->sb", design, fit)
+    df = df - (drift.any(axis=1))
+    variance = (left**2).sum(axis=1) / np.where(df > 0, df, np.nan)
+    errors = np.sqrt(variance * inverse[:, 0, 0])
+    return Estimates(fit[:, :1], errors[:, None], df[:, None].astype(float), np.zeros(count), variance, df)
+
+
 def intervals(sweeps: Sweeps, level: float, family: bool = True) -> tuple[Floats, Floats]:
     """Lower and upper ends of each ratio to configuration 0, (sweeps, configurations - 1), on the log scale."""
-    found = estimates(sweeps)
+    low, high = _intervals(estimates(sweeps), level, family)
+    if sweeps.length or sweeps.logs.shape[2] != 2:
+        return low, high
+    ends = _intervals(after_runs(sweeps), level, family)
+    return np.minimum(low, ends[0]), np.maximum(high, ends[1])
+
+
+def _intervals(found: Estimates, level: float, family: bool) -> tuple[Floats, Floats]:
     compared = found.values.shape[1] if family else 1
     critical = np.zeros_like(found.df)
     for correlation in np.unique(found.correlation):

@@ -159,7 +159,9 @@ def _question(
         replicated = min(counts[users, configuration], counts.get((users, baseline), 0)) >= 2
         if configuration != baseline and contrast is not None and replicated:
             contrasts[users, configuration] = contrast
-    estimates = {cell: model.estimate(contrast) for cell, contrast in contrasts.items()} if model.df > 0 else {}
+    estimates = (
+        {cell: model.estimate(contrast) for cell, contrast in contrasts.items()} if model.is_replicated else {}
+    )
     counts_compared = {users: [cell for cell in estimates if cell[0] == users] for users, _ in estimates}
     family, may_be_best, shrunken_logs = list[list[float]](), set[Cell](), dict[Cell, float]()
     for users, compared in counts_compared.items():
@@ -242,16 +244,15 @@ def _unmeasured(runs: pd.DataFrame, cell: Cell, subject: str) -> dict[str, Any]:
 def _decided(
     question: _Question, cell: Cell, estimate: EffectEstimate, done: pd.DataFrame, subject: str
 ) -> dict[str, Any]:
-    critical = question.critical(estimate.df)
-    interval = Interval.around(question.metric, estimate.value, estimate.error, critical.differs, critical.alike)
+    interval = Interval.around(question.metric, estimate, question.critical)
     judged = interval.judged(question.smallest_effect)
     here = int(done[done["virtual_users"] == cell[0]]["block"].nunique())
     needed = _needed(question, estimate, here) if judged["verdict"] is Verdict.UNDECIDED else None
     advice = f"{needed_text(needed)} would decide with {share(POWER)}" if needed_text(needed) else ""
     seen = None
     if judged["verdict"] is Verdict.UNDECIDED:
-        half = critical.differs * estimate.error
-        seen = found_from(least_found(half, estimate.error, critical.df), question.metric)
+        widths = [(question.critical(one.df).differs * one.error, one.error, one.df) for one in estimate.models]
+        seen = found_from(max(least_found(*one) for one in widths), question.metric)
     words = sentence(subject, question.reference, interval, question.smallest_effect, advice=advice, detected=seen)
     return {**judged, "needed": needed, "detectable": seen, "sentence": words}
 
@@ -267,7 +268,7 @@ def _reason(question: _Question, done: pd.DataFrame, cell: Cell, count: int) -> 
     if count < 2 or len(of_baseline) < 2:
         plural = "s" if count > 1 else ""
         return f"it has {count} finished run{plural} and the baseline {len(of_baseline)}; 2 each are needed"
-    if question.model.df < 1:
+    if not question.model.is_replicated:
         return "too few runs to estimate the noise"
     return "it was never in one block with the baseline"
 
@@ -275,10 +276,11 @@ def _reason(question: _Question, done: pd.DataFrame, cell: Cell, count: int) -> 
 def _needed(question: _Question, estimate: EffectEstimate, present: int) -> Needed:
     """The total number of blocks that would decide, if the present ratio and noise are the true ones."""
     limits = [abs(float(np.log(question.metric.score(1 + side * question.smallest_effect)))) for side in (-1, 1)]
-    noise = estimate.error * float(np.sqrt(present / 2))
-    known = estimate.df / question.model.df
+    widest = max(estimate.models, key=lambda one: one.error)
+    noise = widest.error * float(np.sqrt(present / 2))
+    known = widest.df / question.model.df
     return blocks_needed(
-        estimate.value, min(limits), noise, estimate.df, present, lambda blocks: question.later(blocks, known)
+        estimate.value, min(limits), noise, widest.df, present, lambda blocks: question.later(blocks, known)
     )
 
 
