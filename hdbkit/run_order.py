@@ -38,6 +38,14 @@ def in_turn(count: int, seed: int, block: int) -> list[int]:
     return list(random.Random(f"{seed}/{number}").sample(every, len(every))[place])
 
 
+def baseline_runs(compared: int) -> int:
+    """How often a block runs the baseline of so many comparisons, which all have its noise.
+
+    The square root of their number leaves the differences the least variance for a number of runs (Dunnett 1955).
+    """
+    return max(round(compared**0.5), 1)
+
+
 def orders(count: int, seed: int) -> Iterator[list[int]]:
     """The items of each cycle in their order, without end."""
     last = None

@@ -121,8 +121,45 @@ def _found(order: str, noise: Noise, seed: int, parts: int = 1, confidence: floa
     return float(called(sides, np.array([one[1:] for one in runs]), NOISE * scores, confidence)[0].mean())
 
 
+def wrong_together(blocks: int, correlation: float, noise: Noise) -> float:
+    """Per cent of equal sides, measured at the same time, that are called different.
+
+    The noise of a block's difference is correlated with that of the block before, besides what the noise brings.
+    """
+    draw = np.random.default_rng(22)
+    innovations = noise((SIMULATED // 10, blocks), draw)
+    made = NOISE * correlated_series(innovations, correlation)
+    values = [made[[at]].T for at in range(len(made))]
+    designs = (
+        Replication(Unit.BLOCKS, (one,), "", together=True, correlation=Correlation.of_series(one)) for one in values
+    )
+    return 100 * float(np.mean([_differs(one, 0, PLANNED) for one in designs]))
+
+
+def correlated_series(innovations: Floats, correlation: float) -> Floats:
+    """Series (series, values) in which each value is correlated with the one before by as much."""
+    made = innovations.copy()
+    for place in range(1, made.shape[1]):
+        made[:, place] = correlation * made[:, place - 1] + np.sqrt(1 - correlation**2) * innovations[:, place]
+    return made
+
+
 STATEMENTS = [
-    Statement("a comparison of 6 blocks in turn: equal sides differ", 5.5, wrong_in_turn),
+    *(
+        Statement(
+            f"a comparison of {blocks} blocks in turn: equal sides differ", 5.5, partial(wrong_in_turn, blocks=blocks)
+        )
+        for blocks in (6, 12)
+    ),
+    *(
+        Statement(
+            f"{blocks} blocks of both sides at the same time, correlation {correlation:g}: equal sides differ",
+            5.5,
+            partial(wrong_together, blocks, correlation),
+        )
+        for blocks in (6, 8, 20)
+        for correlation in (0, 0.3, 0.5)
+    ),
     *(
         Statement(f"stored runs, {words}: equal sides differ", 5.5, partial(wrong_comparisons, order))
         for words, order in STORED.items()

@@ -73,6 +73,7 @@ class PlannedPower:
     looks: tuple[int, ...]
     noise: PooledNoise | None
     source: str = ""
+    baseline_runs: int = 1
 
     @property
     def blocks(self) -> int:
@@ -145,7 +146,7 @@ class PlannedPower:
         """The sweep with ``times`` as many blocks, planned so at first."""
         looks = self.looks if times == 1 else (self.blocks * times,)
         level = Spending(looks[-1], looks).level(looks[-1])
-        return Design(self.comparisons, self.counts, looks[-1], level)
+        return Design(self.comparisons, self.counts, looks[-1], level, self.baseline_runs)
 
 
 @dataclass(frozen=True)
@@ -221,7 +222,8 @@ class PlanningVerbs(BareWorkspace):
             noises, count = _of_runs(root, planned)
             source = "recent run"
         noise = pooled_noise(*zip(*noises, strict=True)) if noises else None
-        return PlannedPower(*design, noise, many(count, source) if noise else "")
+        *compared, times = design
+        return PlannedPower(*compared, noise, many(count, source) if noise else "", times)
 
     def planned_hosts(self, planned: SweepPlan) -> PlannedHosts | None:
         """The load hosts that the largest number of users of a sweep needs; accesses no server.

@@ -180,7 +180,7 @@ def _question(
         baseline,
         smallest_effect,
         "the baseline in these runs" if STRETCH in runs else "the baseline",
-        _later(contrasts, later, model, done, settled),
+        _later(contrasts, later, model, done, settled, baseline),
     )
 
 
@@ -194,13 +194,15 @@ def _later(
     model: BlockModel,
     done: pd.DataFrame,
     settled: Collection[Cell],
+    baseline: int,
 ) -> Callable[[int, float], Critical]:
     """The critical values after a number of blocks, in which every comparison runs that is not settled."""
     present = int(done["block"].max()) if contrasts else 0
     strata = model.strata / max(done.groupby(["virtual_users", "block"]).ngroups, 1)  # of each planned block
     groups = max(len({users for users, _ in contrasts}), 1)
-    family = equal_replication(-(-len(contrasts) // groups), groups)
-    open_ = sum(cell not in settled for cell in contrasts)
+    of_baseline = max(round(int((done["configuration"] == baseline).sum()) / max(model.strata, 1)), 1)
+    family = equal_replication(-(-len(contrasts) // groups), groups, of_baseline)
+    open_ = sum(cell not in settled for cell in contrasts) + groups * (of_baseline - 1)
 
     @cache
     def later(blocks: int, known: float) -> Critical:
