@@ -16,7 +16,7 @@ import scipy
 from numpy.typing import NDArray
 
 from bench.common import show, title
-from bench.verdicts.noise import SIMULATED, Floats, Noise
+from bench.verdicts.noise import SIMULATED, Floats, Noise, autoregressive
 from bench.verdicts.sweeps import PLANNED
 from bench.verdicts.table import Statement
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit, replication
@@ -124,24 +124,15 @@ def _found(order: str, noise: Noise, seed: int, parts: int = 1, confidence: floa
 def wrong_together(blocks: int, correlation: float, noise: Noise) -> float:
     """Per cent of equal sides, measured at the same time, that are called different.
 
-    The noise of a block's difference is correlated with that of the block before, besides what the noise brings.
+    They have 95 % of the noise of the host in common; what each has of its own makes their differences correlated.
     """
-    draw = np.random.default_rng(22)
-    innovations = noise((SIMULATED // 10, blocks), draw)
-    made = NOISE * correlated_series(innovations, correlation)
+    draw, shape = np.random.default_rng(22), (SIMULATED // 10, blocks)
+    made = NOISE * (0.05 * noise(shape, draw) + autoregressive(correlation, shape, draw))
     values = [made[[at]].T for at in range(len(made))]
     designs = (
         Replication(Unit.BLOCKS, (one,), "", together=True, correlation=Correlation.of_series(one)) for one in values
     )
     return 100 * float(np.mean([_differs(one, 0, PLANNED) for one in designs]))
-
-
-def correlated_series(innovations: Floats, correlation: float) -> Floats:
-    """Series (series, values) in which each value is correlated with the one before by as much."""
-    made = innovations.copy()
-    for place in range(1, made.shape[1]):
-        made[:, place] = correlation * made[:, place - 1] + np.sqrt(1 - correlation**2) * innovations[:, place]
-    return made
 
 
 STATEMENTS = [

@@ -108,9 +108,9 @@ def _of_rows(sweeps: Sweeps) -> Estimates:  # noqa: PLR0915 - the formulas of on
     prior = prior_df(np.maximum(own, 0.02 * pooled[:, None]), cell_df)[:, None]
     worth = np.minimum(prior, 1e12)
     shrunk = (worth * pooled[:, None] + cell_df * own) / (worth + cell_df)
-    judged, judged_df = block_model.of_baseline(
+    judged, judged_df = block_model.of_noisy(
         np.maximum(own, shrunk), np.where(np.isinf(prior), df, worth + cell_df),
-        np.arange(size) == 0, own, cell_df, pooled[:, None], df,
+        own, cell_df, pooled[:, None], df,
     )  # fmt: skip
     factor, df_share = inflations(residuals, sweeps.length)
     variance, judged_df, whole_df = judged * factor, judged_df * df_share, np.round(df * df_share)

@@ -362,12 +362,15 @@ def wrong_with_fresh_blocks(noise: Noise) -> float:
     return 100 * float((first | called(of_series(noise)(4, 4, SIMULATED // 10, draw), spending.left(8))).mean())
 
 
-def wrong_beside_a_noisy_baseline(size: int, blocks: int, noise: Noise) -> float:
-    """The same as ``wrong_sweeps`` where the baseline has three times the noise."""
+def wrong_beside_a_noisy_one(size: int, blocks: int, noise: Noise, which: int = 1, times: float = 10) -> float:
+    """The same as ``wrong_sweeps`` where one configuration has several times the noise."""
     made = of_series(noise)(size, blocks, SIMULATED // 10, np.random.default_rng(43))
-    more = np.sqrt(8) * 0.01 * np.random.default_rng(44).normal(size=made.logs.shape)
-    noisier = replace(made, logs=made.logs + np.where(made.cell, 0, more))
+    more = np.sqrt(times**2 - 1) * 0.01 * np.random.default_rng(44).normal(size=made.logs.shape)
+    noisier = replace(made, logs=made.logs + np.where(made.cell == which, more, 0))
     return 100 * float(called(noisier, PLANNED).mean())
+
+
+wrong_beside_a_noisy_baseline = partial(wrong_beside_a_noisy_one, which=0, times=3)
 
 
 STATEMENTS = [
@@ -384,7 +387,15 @@ STATEMENTS += [
         5.5,
         partial(wrong_beside_a_noisy_baseline, size, blocks),
     )
-    for size, blocks in ((4, 3), (8, 5))
+    for size, blocks in ((4, 3), (6, 3), (8, 5))
+]
+STATEMENTS += [
+    Statement(
+        f"the same, {size} configurations, {blocks} blocks, one other with ten times the noise",
+        5.5,
+        partial(wrong_beside_a_noisy_one, size, blocks),
+    )
+    for size, blocks in ((4, 3), (6, 3))
 ]
 STATEMENTS += [
     Statement(

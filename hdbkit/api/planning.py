@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import BlockModel
+from hdbkit.analysis.statistics.carry_over import MIN_BLOCKS
 from hdbkit.analysis.statistics.detection import Design, PooledNoise, detectable, detection, pooled_noise
 from hdbkit.analysis.statistics.power import POWER
 from hdbkit.analysis.statistics.sequential import Spending
@@ -209,11 +210,14 @@ class PlanningVerbs(BareWorkspace):
                 :func:`hdbkit.plan_comparison` and others give it. A profile compares its numbers of virtual users.
 
         Returns:
-            None where nothing is compared in two or more complete blocks: for a search, and for a sweep without a
-            configuration besides the baseline or whose configurations alternate within runs.
+            None where nothing is compared in two or more complete blocks, in three or more if two configurations are
+            compared: for a search, and for a sweep without a configuration besides the baseline or whose
+            configurations alternate within runs.
         """
         design = planned.design
-        if design is None or design.comparisons < 1 or design.looks[-1] < 2:
+        if design is None or design.comparisons < 1:
+            return None
+        if design.looks[-1] < (MIN_BLOCKS if design.comparisons == 1 else 2):
             return None
         root = self.results
         noises, source = list(islice(_of_sweeps(root, planned), _SWEEPS)), "recent sweep"

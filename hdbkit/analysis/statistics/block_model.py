@@ -7,7 +7,8 @@ squares, so that a sweep with failed runs is judged by those that are left.
 A configuration may be noisier than others. Each cell's variance is shrunk towards that of the whole sweep, the more
 the less the cells differ beyond chance (Smyth 2004). Few runs hide such a difference, so two things are taken on the
 safe side: the variance between cells is one standard error above its estimate, and no cell has less than its own
-estimate. Degrees of freedom are those of a sum of such variances (Satterthwaite 1946).
+estimate; noisy ones have more (``of_noisy``). Degrees of freedom are those of a sum of such variances
+(Satterthwaite 1946).
 
 Where configurations alternate within runs, a block is a stretch of neighbouring cycles of a run, and the noise is
 that within runs: intervals are about these runs. Variances are inflated by the correlation of the residuals along
@@ -45,7 +46,7 @@ _RANK = 1e-10
 STANDARD_ERRORS = 0.5
 """How many are added to the correlation of neighbouring stretches, so that intervals err on the safe side."""
 NOISIER_P = 0.15
-"""The probability below which a baseline that is noisier than the others is not judged by their noise."""
+"""The probability below which a cell that is noisier than the others is not judged by their noise."""
 _MAX_LAMBDA = 0.95
 _LAMBDA_STEPS = 20
 
@@ -153,8 +154,7 @@ class BlockModel:
         cell_df = np.bincount(cell, 1 - leverage, len(cells)).astype(np.float64)
         own = np.bincount(cell, residuals**2, len(cells)) / np.maximum(cell_df, 1e-9)
         variances, judged_df = moderated(own, cell_df, noise**2, df)
-        baseline = np.array([configuration == 0 for _, configuration in cells], dtype=bool)
-        variances, judged_df = of_baseline(variances, judged_df, baseline, own, cell_df, noise**2, df)
+        variances, judged_df = of_noisy(variances, judged_df, own, cell_df, noise**2, df)
         factor, df_share = _inflation(done, cell, residuals) if "stretch" in done and df > 0 else (1.0, 1.0)
         return cls(
             cells, coefficients, gain, gain @ within, noise, max(round(df * df_share), min(df, 1)), residuals,
@@ -280,23 +280,15 @@ def noisier_p(own: Floats, cell_df: Floats, pooled: Floats | float, df: int) -> 
     return np.asarray(found, dtype=np.float64)
 
 
-def of_baseline(
-    variances: Floats,
-    judged_df: Floats,
-    baseline: NDArray[np.bool_],
-    own: Floats,
-    cell_df: Floats,
-    pooled: Floats | float,
-    df: int,
+def of_noisy(
+    variances: Floats, judged_df: Floats, own: Floats, cell_df: Floats, pooled: Floats | float, df: int
 ) -> tuple[Floats, Floats]:
-    """The variances as they are judged and their degrees of freedom, where cells differ: those of a baseline.
+    """The variances as they are judged and their degrees of freedom, where cells differ: those of noisy ones.
 
-    Its noise is part of every comparison, so where it is estimated too small by chance all of them err together. One
-    that is significantly noisier than the others has the degrees of freedom of its own runs alone. One that is
+    A cell that is significantly noisier than the others has the degrees of freedom of its own runs alone. One that is
     noisier, but not significantly, is judged by a variance that is larger by as much as it is above the pooled one.
     """
-    apart = baseline & (judged_df < df)
-    noisy = noisier_p(own, cell_df, pooled, df) < NOISIER_P
-    wider = np.where(noisy, 1.0, np.maximum(own / np.maximum(pooled, 1e-300), 1.0))
-    judged: Floats = np.where(apart, variances * wider, variances)
-    return judged, np.where(apart & noisy, np.minimum(cell_df, judged_df), judged_df)
+    differ = judged_df < df
+    noisy = differ & (noisier_p(own, cell_df, pooled, df) < NOISIER_P)
+    wider = np.where(differ & ~noisy, np.maximum(own / np.maximum(pooled, 1e-300), 1.0), 1.0)
+    return variances * wider, np.where(noisy, np.minimum(cell_df, judged_df), judged_df)

@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 
 from hdbkit.analysis.statistics import Floats
-from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, of_baseline, rounded_lambda
+from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, of_noisy, rounded_lambda
 from hdbkit.analysis.statistics.carry_over import TIMES_AS_MANY
 from hdbkit.analysis.statistics.dunnett import critical_value
 from hdbkit.analysis.statistics.power import POWER, noise_interval
@@ -114,8 +114,7 @@ def _half_widths(design: Design) -> Floats:
     for own in drawn:
         pooled = float(np.average(own, weights=cell_df))
         variances, judged_df = moderated(own, cell_df, pooled, df)
-        baseline = np.arange(cells) == 0
-        variances, judged_df = of_baseline(variances, judged_df, baseline, own, cell_df, pooled, df)
+        variances, judged_df = of_noisy(variances, judged_df, own, cell_df, pooled, df)
         parts = variances[:2] / runs[:2] / design.blocks * design.lost
         errors.append(np.sqrt(parts.sum()))
         dfs.append(min(float(parts.sum() ** 2 / (parts**2 / judged_df[:2]).sum()), df))
