@@ -13,8 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from hdbkit.analysis.statistics.block_model import EffectEstimate
-from hdbkit.analysis.statistics.carry_over import holding
+from hdbkit.analysis.statistics.carry_over import EffectEstimate, holding
 from hdbkit.analysis.statistics.power import POWER
 from hdbkit.caution import Caution
 from hdbkit.config.metric import Better, Measure, Metric

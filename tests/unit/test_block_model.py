@@ -52,11 +52,15 @@ def test_a_noisy_configuration_has_a_variance_and_degrees_of_freedom_of_its_own(
 def test_a_cell_has_degrees_of_freedom_of_its_own_only_where_it_is_significantly_noisier() -> None:
     """Of four cells in five blocks, 3 degrees of freedom each; judged by a common variance that is worth 6 more."""
     cell_df = np.full(4, 3.0)
-    for own, df, wider in (([1.5, 1, 1, 0.5], 9, 1.5), ([20, 1, 1, 1], 3, 1), ([0.5, 1, 1, 1], 9, 1)):
+    for own, df, judged_as in (
+        ([1.5, 1, 1, 0.5], [9, 9, 9, 9], [2.25, 1, 1, 0.5]),
+        ([20, 1, 1, 1], [3, 9, 9, 9], [20, 1, 1, 1]),
+        ([1, 1, 1, 1], [9, 9, 9, 9], [1, 1, 1, 1]),
+    ):
         values = np.array(own, dtype=float)
         variances, judged = of_noisy(values, np.full(4, 9.0), values, cell_df, values.mean(), 12)
-        assert judged.tolist() == [df, 9, 9, 9]
-        assert variances.tolist() == pytest.approx([own[0] * wider, *own[1:]])
+        assert judged.tolist() == df
+        assert variances.tolist() == pytest.approx(judged_as)
 
 
 def test_no_cell_is_taken_as_quieter_than_its_own_residuals() -> None:

@@ -77,7 +77,7 @@ def test_without_results_the_power_is_that_of_three_noises(tmp_path: Path) -> No
     assert power.effects["noise"].tolist() == [0.01, 0.03, 0.1]
     assert power.effects["effect"].is_monotonic_increasing
     assert power.sentence.startswith(
-        "4 blocks find an effect of 2.7, 8.2 and 30 % with a probability of 80 %, at noise of 1, 3 and 10 % between"
+        "4 blocks find an effect of 3.1, 9.4 and 35 % with a probability of 80 %, at noise of 1, 3 and 10 % between"
     )
     few = Workspace(results=tmp_path).planned_power(planned(blocks=3, settings={"flush": ["on", "off"]}))
     assert few and "e+" not in few.sentence, "a large effect is written in full"

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.autocorrelation import inflation
-from hdbkit.analysis.statistics.carry_over import followed
+from hdbkit.analysis.statistics.carry_over import EffectEstimate, followed
 from hdbkit.analysis.statistics.variances import moderated
 from hdbkit.config.metric import Metric
 from hdbkit.config.sweep_factors import schema_factors
@@ -64,22 +64,6 @@ def _after(runs: pd.DataFrame) -> pd.Series[float]:
 def usable(runs: pd.DataFrame) -> pd.DataFrame:
     """The runs that count: done, with a value above 0."""
     return runs[(runs["status"] == "done") & (runs["metric_value"] > 0)]
-
-
-@dataclass(frozen=True)
-class EffectEstimate:
-    """A contrast's value on the log scale, its standard error, and the degrees of freedom of that."""
-
-    value: float
-    error: float
-    df: float
-    again: EffectEstimate | None = None
-    """The same by a second model, which must agree (``carry_over``)."""
-
-    @property
-    def models(self) -> tuple[EffectEstimate, ...]:
-        """By each model, at least one."""
-        return (self, self.again) if self.again else (self,)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ difference must be there by both: an interval holds those of both models. Source
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -26,6 +27,22 @@ TIMES_AS_MANY: Final = 2.0
 
 A block whose order repeats that of the one before, which is every other one, says nothing on the difference alone.
 """
+
+
+@dataclass(frozen=True)
+class EffectEstimate:
+    """A contrast's value on the log scale, its standard error, and the degrees of freedom of that."""
+
+    value: float
+    error: float
+    df: float
+    again: EffectEstimate | None = None
+    """The same by the second model."""
+
+    @property
+    def models(self) -> tuple[EffectEstimate, ...]:
+        """By each model, at least one."""
+        return (self, self.again) if self.again else (self,)
 
 
 def followed(second: NDArray[np.bool_]) -> Floats:

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.statistics.block_model import BlockModel, Cell, EffectEstimate, usable
+from hdbkit.analysis.statistics.block_model import BlockModel, Cell, usable
+from hdbkit.analysis.statistics.carry_over import EffectEstimate
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.power import POWER, Critical, blocks_needed, least_found
 from hdbkit.analysis.statistics.selection import candidates, shrunken
