@@ -19,6 +19,7 @@ minutes.
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ def baseline_runs(compared: int) -> int:
 
     The square root of their number leaves the differences the least variance for a number of runs (Dunnett 1955).
     """
-    return max(round(compared**0.5), 1)
+    return max(round(math.sqrt(compared)), 1)
 
 
 def orders(count: int, seed: int) -> Iterator[list[int]]:

@@ -226,8 +226,8 @@ class PlanningVerbs(BareWorkspace):
             noises, count = _of_runs(root, planned)
             source = "recent run"
         noise = pooled_noise(*zip(*noises, strict=True)) if noises else None
-        *compared, times = design
-        return PlannedPower(*compared, noise, many(count, source) if noise else "", times)
+        named = many(count, source) if noise else ""
+        return PlannedPower(*design[:3], noise, named, design.baseline_runs)
 
     def planned_hosts(self, planned: SweepPlan) -> PlannedHosts | None:
         """The load hosts that the largest number of users of a sweep needs; accesses no server.

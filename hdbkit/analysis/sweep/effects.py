@@ -62,7 +62,7 @@ def main_effects(
         estimate = model.estimate(np.mean(contrasts, axis=0))
         interval = Interval.around(
             metric, estimate,
-            lambda df: -scipy.special.stdtrit(df if decidable else math.nan, [tail, 2 * tail]),
+            lambda df: (-scipy.special.stdtrit(df if decidable else math.nan, [tail, 2 * tail])).tolist(),
         )  # fmt: skip
         subject = f"{change}" + (f" at {virtual_users(users)}" if users else "")
         reference = f"{change.setting}={change.reference}" + (" in these runs" if STRETCH in runs else "")
