@@ -107,7 +107,7 @@ class BlockModel:
         """
         done, after = usable(runs), _after(runs)
         first = cls._of(done, metric, np.zeros((len(done), 0)))
-        beside = after.reindex(done.index).to_numpy(dtype=np.float64)
+        beside = np.asarray(after.reindex(done.index), dtype=np.float64)
         return replace(first, again=cls._of(done, metric, beside[:, None])) if len(after) and len(done) else first
 
     @classmethod
