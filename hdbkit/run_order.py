@@ -1,12 +1,13 @@
 """The order of the configurations in the blocks of a sweep, and in the cycles of a run by slices.
 
 Blocks: every block has a random order of its own, so what waxes and wanes on a host (checkpoints, backups, other
-users) meets no configuration in the same phase again and again, whatever its period. Two and three configurations
-have so few orders that chance would often repeat one: both orders of two come once, and all six of three twice,
-before any comes again. Then a drift affects all nearly alike, and what a run leaves behind for the next mostly
-cancels. Two configurations cannot be kept from waves and from what runs leave behind at once: where their orders
-alternate strictly, a wave with a period of two blocks meets each in one phase. The order depends on the seed and the
-number of the block alone.
+users) meets no configuration in the same phase again and again. Three configurations have so few orders that chance
+would often repeat one: all six come twice before any comes again. Then a drift affects all nearly alike, and what a
+run leaves behind for the next mostly cancels. The two orders of two configurations are drawn for each block alone:
+any rule that ties neighbouring blocks makes a wave with a period of two or three blocks a difference. What a run
+leaves behind does not cancel then; their verdict allows for it (``analysis.statistics.carry_over``).
+
+The order of a block depends on the seed and its number alone.
 
 Cycles: rows of random Williams squares (Williams 1949, Aust. J. Sci. Res. 2, 149-168), in which over a whole square
 each item comes equally often first, second and so on, and follows each other equally often. Where two rows allow it,
@@ -19,13 +20,14 @@ whole run: every ``CHAINED_OF_TWO`` squares they begin with either at random.
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-REPEATED: Final = {1: 1, 2: 1, 3: 2}
+REPEATED: Final = {3: 2}
 """By the number of items, how often each of their orders is drawn before the draw begins anew."""
 
 
@@ -40,6 +42,14 @@ def in_turn(count: int, seed: int, block: int) -> list[int]:
     every = list(itertools.permutations(range(count))) * REPEATED[count]
     number, place = divmod(block - 1, len(every))
     return list(random.Random(f"{seed}/{number}").sample(every, len(every))[place])
+
+
+def baseline_runs(compared: int) -> int:
+    """How often a block runs the baseline of so many comparisons, which all have its noise.
+
+    The square root of their number leaves the differences the least variance for a number of runs (Dunnett 1955).
+    """
+    return max(round(math.sqrt(compared)), 1)
 
 
 def orders(count: int, seed: int) -> Iterator[list[int]]:

@@ -16,11 +16,12 @@ import scipy
 from numpy.typing import NDArray
 
 from bench.common import show, title
-from bench.verdicts.noise import SIMULATED, Floats, Noise
+from bench.verdicts.noise import SIMULATED, Floats, Noise, autoregressive
 from bench.verdicts.sweeps import PLANNED
 from bench.verdicts.table import Statement
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit, replication
-from hdbkit.analysis.statistics.two_samples import correlated, half_widths
+from hdbkit.analysis.comparison.sides import contrasts
+from hdbkit.analysis.statistics.two_samples import Correlation, correlated
 from hdbkit.run_order import in_turn
 
 NOISE = 0.01
@@ -57,11 +58,13 @@ def called(sides: Names, sessions: Names, scores: Floats, confidence: float = 0.
     count, first = scores.shape[1], replication(frame)
     if first.unit is Unit.NONE:
         return np.zeros(count), first.words
-    if "first in each" in first.words:
+    if "first in each" in first.words and first.unit is Unit.SHARED_SESSIONS:
         designs = (replication(frame.assign(score=column)) for column in scores.T)
         return np.array([_differs(one, 0, confidence) for one in designs]), first.words
     repeated = frame.loc[frame.index.repeat(count)].assign(virtual_users=np.tile(np.arange(count), len(frame)))
     design = replication(repeated.assign(score=scores.ravel()))
+    if first.after is not None:
+        design = replace(design, after=np.repeat(first.after, count, axis=1))
     if first.unit is Unit.SESSIONS:
         order = list(dict.fromkeys(zip(sessions, sides, strict=True)))
         means = np.array([scores[(sessions == name) & (sides == side)].mean(axis=0) for name, side in order])
@@ -74,9 +77,13 @@ def called(sides: Names, sessions: Names, scores: Floats, confidence: float = 0.
 
 
 def _differs(design: Replication, column: int, confidence: float) -> float:
-    samples = [design.sample(values[:, column : column + 1]) for values in design.samples]
-    estimate = samples[0].means - (samples[1].means if len(samples) > 1 else 0)
-    return float(abs(estimate[0]) > half_widths(samples, confidence)[0])
+    one = slice(column, column + 1)
+    values = tuple(sample[:, one] for sample in design.samples)
+    after = None if design.after is None else design.after[:, one]
+    correlation = Correlation.of_series(values[0]) if design.together else design.correlation
+    alone = replace(design, samples=values, after=after, correlation=correlation)
+    ((low, high),) = [contrast.ends for contrast in contrasts(alone.estimates, np.zeros(1), confidence)]
+    return float(low > 0 or high < 0)
 
 
 STORED = {
@@ -114,8 +121,36 @@ def _found(order: str, noise: Noise, seed: int, parts: int = 1, confidence: floa
     return float(called(sides, np.array([one[1:] for one in runs]), NOISE * scores, confidence)[0].mean())
 
 
+def wrong_together(blocks: int, correlation: float, noise: Noise) -> float:
+    """Per cent of equal sides, measured at the same time, that are called different.
+
+    They have 95 % of the noise of the host in common; what each has of its own makes their differences correlated.
+    """
+    draw, shape = np.random.default_rng(22), (SIMULATED // 10, blocks)
+    made = NOISE * (0.05 * noise(shape, draw) + autoregressive(correlation, shape, draw))
+    values = [made[[at]].T for at in range(len(made))]
+    designs = (
+        Replication(Unit.BLOCKS, (one,), "", together=True, correlation=Correlation.of_series(one)) for one in values
+    )
+    return 100 * float(np.mean([_differs(one, 0, PLANNED) for one in designs]))
+
+
 STATEMENTS = [
-    Statement("a comparison of 6 blocks in turn: equal sides differ", 5.5, wrong_in_turn),
+    *(
+        Statement(
+            f"a comparison of {blocks} blocks in turn: equal sides differ", 5.5, partial(wrong_in_turn, blocks=blocks)
+        )
+        for blocks in (6, 12)
+    ),
+    *(
+        Statement(
+            f"{blocks} blocks of both sides at the same time, correlation {correlation:g}: equal sides differ",
+            5.5,
+            partial(wrong_together, blocks, correlation),
+        )
+        for blocks in (6, 8, 20)
+        for correlation in (0, 0.3, 0.5)
+    ),
     *(
         Statement(f"stored runs, {words}: equal sides differ", 5.5, partial(wrong_comparisons, order))
         for words, order in STORED.items()

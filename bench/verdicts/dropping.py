@@ -15,14 +15,26 @@ import pandas as pd
 from bench.common import show, title
 from bench.verdicts.judging import intervals
 from bench.verdicts.noise import SIMULATED, Floats, scaled
-from bench.verdicts.sweeps import DRIFT, LEVELS, LOOKS, METRIC, PLANNED, SMALLEST, at_looks, series, simulated, within
+from bench.verdicts.sweeps import (
+    DRIFT,
+    LEVELS,
+    LOOKS,
+    METRIC,
+    PLANNED,
+    SMALLEST,
+    at_looks,
+    runs_in_block,
+    series,
+    simulated,
+    within,
+)
 from hdbkit.analysis.statistics.block_model import Cell
 from hdbkit.analysis.statistics.power import POWER
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.looks import decided, verdicts
 from hdbkit.results.finding import Ratio, Verdict
-from hdbkit.run_order import in_turn
+from hdbkit.run_order import baseline_runs, in_turn
 
 SIZE = 8
 SETTINGS = ("first", "second", "third")
@@ -49,7 +61,8 @@ def swept(effects: Sequence[float], timed: Floats, scale: Floats, seed: int) -> 
     rows: list[tuple[int, int, int, float]] = []
     begun = 0
     for look in LOOKS:
-        open_ = [0, *(one for one in range(1, len(effects)) if (1, one) not in decided_after)]
+        left = [one for one in range(1, len(effects)) if (1, one) not in decided_after]
+        open_ = [*[0] * baseline_runs(len(left)), *left]
         for block in range(begun + 1, look + 1):
             for _, one in sorted(zip(in_turn(len(open_), seed, block), open_, strict=True)):
                 log = timed[len(rows)] * scale[one] + np.log1p(effects[one]) - DRIFT * len(rows) / len(timed)
@@ -92,14 +105,14 @@ def misses(averaged: Sequence[Ratio], effects: Sequence[float]) -> bool:
 def dropping(what: str, effects: Sequence[float], noise: float, sweeps: int, noisy: float = 1.0) -> None:
     """Print the rate of false verdicts and the runs saved; one configuration has ``noisy`` times the noise."""
     draw = np.random.default_rng(11)
-    timed = series(scaled(noise), sweeps, LOOKS[-1] * len(effects), draw)
+    timed = series(scaled(noise), sweeps, LOOKS[-1] * runs_in_block(len(effects)), draw)
     scale = np.ones((sweeps, len(effects)))
     scale[np.arange(sweeps), draw.integers(0, len(effects), sweeps)] = noisy
     ended = [swept(effects, one, each, seed) for seed, (one, each) in enumerate(zip(timed, scale, strict=True))]
     wrong = [100.0 * is_false(one.verdicts, effects) for one in ended]
     missed = 100 * np.mean([misses(one.effects, effects) for one in ended])
     blocks, runs = np.mean([one.blocks for one in ended]), np.mean([one.runs for one in ended])
-    saved = 100 * (1 - runs / (blocks * len(effects)))
+    saved = 100 * (1 - runs / (blocks * runs_in_block(len(effects))))
     note = f"{saved:.0f} % of runs saved, {blocks:.1f} blocks on average; {missed:.1f} % miss a main effect"
     show(what, [float(np.mean(wrong))], unit="%", at_most=5.5, note=note)
 

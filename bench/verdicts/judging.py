@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from bench.verdicts.noise import Floats
 from hdbkit.analysis.statistics import block_model
@@ -19,6 +20,7 @@ from hdbkit.analysis.sweep.observations import MIN_RUN_DF
 class Sweeps:
     """Simulated sweeps: log throughputs and run numbers, each (sweeps, blocks, configurations).
 
+    The first columns are the runs of the baseline, ``baseline`` of them in each block.
     With ``length`` blocks are stretches of runs in which configurations alternate, so many in each run; ``apart`` is
     by how much each configuration differs in each run, (sweeps, runs, configurations).
     """
@@ -27,10 +29,16 @@ class Sweeps:
     numbers: Floats
     length: int = 0
     apart: Floats | None = None
+    baseline: int = 1
 
     def of(self, blocks: int) -> Sweeps:
         """Their first blocks."""
-        return Sweeps(self.logs[:, :blocks], self.numbers[:, :blocks], self.length)
+        return Sweeps(self.logs[:, :blocks], self.numbers[:, :blocks], self.length, baseline=self.baseline)
+
+    @property
+    def cell(self) -> NDArray[np.intp]:
+        """The configuration of each column."""
+        return np.maximum(np.arange(self.logs.shape[2]) - self.baseline + 1, 0)
 
     def __getitem__(self, some: slice) -> Sweeps:
         return replace(self, logs=self.logs[some], numbers=self.numbers[some])
@@ -76,40 +84,44 @@ def estimates(sweeps: Sweeps) -> Estimates:
     return runs if runs.whole_df[0] >= MIN_RUN_DF else _of_rows(sweeps)
 
 
-def _of_rows(sweeps: Sweeps) -> Estimates:
-    logs, (_, blocks, size) = sweeps.logs, sweeps.logs.shape
-    means, df = logs.mean(axis=1), (blocks - (blocks // sweeps.length if sweeps.length else 1)) * (size - 1)
-    residuals = apart(logs.reshape(-1, sweeps.length or blocks, size)).reshape(logs.shape)
-    leverage: Floats = np.full(logs.shape, 1 - df / (blocks * size))
+def _of_rows(sweeps: Sweeps) -> Estimates:  # noqa: PLR0915 - the formulas of one model, in their order
+    logs, (_, blocks, columns), cell = sweeps.logs, sweeps.logs.shape, sweeps.cell
+    size, runs_of = int(cell[-1]) + 1, np.bincount(cell)
+    series = blocks // sweeps.length if sweeps.length else 1
+    means, df = by_cell(logs.mean(axis=1), cell) / runs_of, blocks * (columns - 1) - series * (size - 1)
+    residuals = apart(logs.reshape(-1, sweeps.length or blocks, columns), cell).reshape(logs.shape)
+    of_means = series / (blocks * runs_of[cell]) - series / (blocks * columns)
+    leverage: Floats = np.broadcast_to(1 / columns + of_means, logs.shape)
     slope_weights = np.zeros((len(logs), size))
     if df >= MIN_DF_FOR_DRIFT and np.ptp(sweeps.numbers, axis=2).any():
-        numbers = apart(sweeps.numbers)
+        numbers = apart(sweeps.numbers, cell)
         squares = np.maximum((numbers**2).sum(axis=(1, 2)), 1e-9)  # 0 where all blocks have the same order
         slope = (numbers * logs).sum(axis=(1, 2)) / squares
-        away = sweeps.numbers.mean(axis=1) - sweeps.numbers.mean(axis=(1, 2))[:, None]
+        of_cells = by_cell(sweeps.numbers.mean(axis=1), cell) / runs_of
+        away = of_cells - sweeps.numbers.mean(axis=(1, 2))[:, None]
         residuals, means = residuals - slope[:, None, None] * numbers, means - slope[:, None] * away
         leverage, df = leverage + numbers**2 / squares[:, None, None], df - 1
         slope_weights = away
     pooled = (residuals**2).sum(axis=(1, 2)) / df
-    cell_df = (1 - leverage).sum(axis=1)
-    own = (residuals**2).sum(axis=1) / cell_df
+    cell_df = by_cell((1 - leverage).sum(axis=1), cell)
+    own = by_cell((residuals**2).sum(axis=1), cell) / cell_df
     prior = prior_df(np.maximum(own, 0.02 * pooled[:, None]), cell_df)[:, None]
     worth = np.minimum(prior, 1e12)
     shrunk = (worth * pooled[:, None] + cell_df * own) / (worth + cell_df)
-    judged, judged_df = block_model.of_baseline(
+    judged, judged_df = block_model.of_noisy(
         np.maximum(own, shrunk), np.where(np.isinf(prior), df, worth + cell_df),
-        np.arange(size) == 0, own, cell_df, pooled[:, None], df,
+        own, cell_df, pooled[:, None], df,
     )  # fmt: skip
     factor, df_share = inflations(residuals, sweeps.length)
     variance, judged_df, whole_df = judged * factor, judged_df * df_share, np.round(df * df_share)
-    weights = contrasts(logs.shape)
+    weights = contrasts(logs.shape, sweeps.baseline)
     if slope_weights.any():
         lead = (slope_weights[:, 1:] - slope_weights[:, :1]) / squares[:, None]
         weights = weights - lead[:, :, None, None] * numbers[:, None]
-    parts = (weights**2).sum(axis=2) * variance[:, None, :]
+    parts = by_cell((weights**2).sum(axis=2), cell) * variance[:, None, :]
     total = parts.sum(axis=2)
     of_contrast = np.minimum(total**2 / (parts**2 / judged_df[:, None, :]).sum(axis=2), whole_df)
-    flat = (weights * np.sqrt(variance)[:, None, None, :]).reshape(len(logs), size - 1, -1)
+    flat = (weights * np.sqrt(variance)[:, None, None, cell]).reshape(len(logs), size - 1, -1)
     covariance = flat @ flat.transpose(0, 2, 1)
     beside = covariance[:, ~np.eye(size - 1, dtype=bool)].reshape(len(logs), -1)
     shared = np.maximum(beside.min(axis=1), 0) if size > 2 else np.zeros(len(logs))
@@ -118,12 +130,20 @@ def _of_rows(sweeps: Sweeps) -> Estimates:
     return Estimates(means[:, 1:] - means[:, :1], np.sqrt(total), of_contrast, least, pooled * factor[:, 0], whole)
 
 
-def contrasts(shape: tuple[int, ...]) -> Floats:
-    """The weight of each value in each ratio to configuration 0: (sweeps, ratios, blocks, configurations)."""
-    sweeps, blocks, size = shape
-    weights = np.zeros((sweeps, size - 1, blocks, size))
-    weights[:, np.arange(size - 1), :, np.arange(1, size)] = 1 / blocks
-    weights[:, :, :, 0] = -1 / blocks
+def by_cell(values: Floats, cell: NDArray[np.intp]) -> Floats:
+    """The sum of the last axis over the runs of each configuration; the first columns are those of the baseline."""
+    times = int((cell == 0).sum())
+    found: Floats = np.concatenate([values[..., :times].sum(axis=-1, keepdims=True), values[..., times:]], axis=-1)
+    return found
+
+
+def contrasts(shape: tuple[int, ...], baseline: int = 1) -> Floats:
+    """The weight of each value in each ratio to configuration 0: (sweeps, ratios, blocks, columns)."""
+    sweeps, blocks, columns = shape
+    compared = columns - baseline
+    weights = np.zeros((sweeps, compared, blocks, columns))
+    weights[:, np.arange(compared), :, np.arange(baseline, columns)] = 1 / blocks
+    weights[:, :, :, :baseline] = -1 / blocks / baseline
     return weights
 
 
@@ -140,10 +160,11 @@ def inflations(residuals: Floats, length: int) -> tuple[Floats, Floats]:
     return found[:, :1], found[:, 1:]
 
 
-def apart(values: Floats) -> Floats:
+def apart(values: Floats, cell: NDArray[np.intp]) -> Floats:
     """Values without the means of their configuration and block."""
-    means = [values.mean(axis=axis, keepdims=True) for axis in (1, 2, (1, 2))]
-    found: Floats = values - means[0] - means[1] + means[2]
+    of_cells = by_cell(values.mean(axis=1, keepdims=True), cell) / np.bincount(cell)
+    means = [values.mean(axis=axis, keepdims=True) for axis in (2, (1, 2))]
+    found: Floats = values - of_cells[..., cell] - means[0] + means[1]
     return found
 
 
@@ -159,9 +180,40 @@ def prior_df(own: Floats, df: Floats) -> Floats:
     return np.where(beyond > 0, 2 * x, np.inf)
 
 
+def after_runs(sweeps: Sweeps) -> Estimates:
+    """The second model of two configurations: the differences of blocks beside what their runs followed."""
+    (count, blocks, _), later = sweeps.logs.shape, (sweeps.numbers[:, :, 1] > sweeps.numbers[:, :, 0])
+    repeats = np.zeros((count, blocks))
+    repeats[:, 1:] = -1.0 * (later[:, 1:] == later[:, :-1])
+    varies = np.ptp(repeats, axis=1) > 0
+    columns = [np.ones((count, blocks)), repeats]
+    df = blocks - 1 - varies
+    numbers = sweeps.numbers[:, :, 1] - sweeps.numbers[:, :, 0]
+    drift = (df >= MIN_DF_FOR_DRIFT)[:, None] * numbers
+    design = np.stack([*columns, drift], axis=2)
+    difference = sweeps.logs[:, :, 1] - sweeps.logs[:, :, 0]
+    inverse = np.linalg.pinv(np.einsum("sbp,sbq->spq", design, design), rcond=1e-9, hermitian=True)
+    fit = np.einsum("spq,sbq,sb->sp", inverse, design, difference)
+    left = difference - np.einsum("sbp,sp->sb", design, fit)
+    df = df - (drift.any(axis=1))
+    variance = (left**2).sum(axis=1) / np.where(df > 0, df, np.nan)
+    errors = np.sqrt(variance * inverse[:, 0, 0])
+    return Estimates(fit[:, :1], errors[:, None], df[:, None].astype(float), np.zeros(count), variance, df)
+
+
 def intervals(sweeps: Sweeps, level: float, family: bool = True) -> tuple[Floats, Floats]:
     """Lower and upper ends of each ratio to configuration 0, (sweeps, configurations - 1), on the log scale."""
-    found = estimates(sweeps)
+    low, high = zip(*(_intervals(model, level, family) for model in by_each_model(sweeps)), strict=True)
+    return np.min(low, axis=0), np.max(high, axis=0)
+
+
+def by_each_model(sweeps: Sweeps) -> list[Estimates]:
+    """The estimates of both models of two configurations, or of the one that there is."""
+    two = not sweeps.length and sweeps.logs.shape[2] == 2
+    return [estimates(sweeps), *([after_runs(sweeps)] if two else [])]
+
+
+def _intervals(found: Estimates, level: float, family: bool) -> tuple[Floats, Floats]:
     compared = found.values.shape[1] if family else 1
     critical = np.zeros_like(found.df)
     for correlation in np.unique(found.correlation):

@@ -44,7 +44,7 @@ def judged(
             Apart(float(means[trial, one, 1] - means[trial, one, 0]), apart[trial, one]) for one in range(pairs)
         ]
         design = sliced_replication([values])
-        sample = design.sample(design.samples[0])
+        (sample,) = design.estimates
         mean = float(sample.means[0])
         error = float(np.sqrt(sample.variance / sample.counts[0]))
         half = error * float(scipy.special.stdtrit(sample.df, (1 + PLANNED) / 2))

@@ -9,6 +9,7 @@ does, adds a drift of 4 % from its first run to its last, and puts the runs into
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -16,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bench.common import show, title
-from bench.verdicts.judging import Sweeps, estimates, intervals
+from bench.verdicts.judging import Sweeps, by_each_model, intervals
 from bench.verdicts.noise import (
     SIMULATED,
     Floats,
@@ -32,13 +33,13 @@ from bench.verdicts.noise import (
 from bench.verdicts.table import Statement
 from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT
 from hdbkit.analysis.statistics.detection import Design, detectable
-from hdbkit.analysis.statistics.dunnett import TABULATED_DF, critical_value
+from hdbkit.analysis.statistics.dunnett import TABULATED_DF, critical_value, equal_replication
 from hdbkit.analysis.statistics.power import POWER, Critical, blocks_needed
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.observations import units
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.config.metric import Metric
-from hdbkit.run_order import in_turn
+from hdbkit.run_order import baseline_runs, in_turn
 
 Flags = NDArray[np.bool_]
 
@@ -64,18 +65,27 @@ def series(noise: Floats, sweeps: int, runs: int, draw: np.random.Generator, str
     return drawn
 
 
+def runs_in_block(size: int) -> int:
+    """The runs of a block of so many configurations."""
+    return size - 1 + baseline_runs(size - 1)
+
+
 def turns(size: int, blocks: int, sweeps: int, draw: np.random.Generator) -> NDArray[np.intp]:
-    """The position of each configuration in each block, as ``in_turn`` gives it; sweeps share ``ORDERS``."""
+    """The position of each run in each block, as ``in_turn`` gives it, those of the baseline first.
+
+    Sweeps share ``ORDERS``.
+    """
     seed, orders = int(draw.integers(2**40)), min(sweeps, ORDERS)
-    made = [[in_turn(size, seed + one, block + 1) for block in range(blocks)] for one in range(orders)]
+    made = [[in_turn(runs_in_block(size), seed + one, block + 1) for block in range(blocks)] for one in range(orders)]
     return np.array(made)[np.arange(sweeps) % orders]
 
 
 def placed(timed: Floats, positions: NDArray[np.intp], effects: Sequence[float]) -> Sweeps:
     """The sweeps of runs in the order of time, (sweeps, runs)."""
-    sweeps, blocks, size = positions.shape
-    logs = np.take_along_axis(timed.reshape(sweeps, blocks, size), positions, axis=2)
-    return Sweeps(logs + np.log1p(np.asarray(effects)), positions + size * np.arange(blocks)[:, None] + 1.0)
+    sweeps, blocks, runs = positions.shape
+    logs = np.take_along_axis(timed.reshape(sweeps, blocks, runs), positions, axis=2)
+    made = Sweeps(logs, positions + runs * np.arange(blocks)[:, None] + 1.0, baseline=runs - len(effects) + 1)
+    return replace(made, logs=logs + np.log1p(np.asarray(effects))[made.cell])
 
 
 def simulated(
@@ -84,7 +94,8 @@ def simulated(
 ) -> Sweeps:  # fmt: skip
     """Sweeps over noise; ``in_blocks=False``: all of one configuration, then all of the next."""
     size = len(effects)
-    timed = series(noise, sweeps, blocks * size, draw, stretch) - drift * np.linspace(0, 1, blocks * size)
+    runs = blocks * (runs_in_block(size) if in_blocks else size)
+    timed = series(noise, sweeps, runs, draw, stretch) - drift * np.linspace(0, 1, runs)
     if in_blocks:
         return placed(timed, turns(size, blocks, sweeps, draw), effects)
     numbers = np.arange(blocks * size).reshape(size, blocks).T + 1.0
@@ -151,26 +162,30 @@ def resumed_as_advised(sweeps: Sweeps, blocks: int) -> tuple[Flags, Floats, Flag
     Returns whether each calls something different at a result that it ends with, its number of blocks, and whether
     all that was undecided at first is decided by the first advice.
     """
-    count, _, size = sweeps.logs.shape
+    count, compared = len(sweeps.logs), int(sweeps.cell[-1])
     different, taken = np.zeros(count, dtype=bool), np.full(count, float(blocks))
     first = []
     for place in range(count):
         present, looks = blocks, [blocks]
         while True:
             level = Spending(blocks, tuple(looks)).level
-            found = estimates(sweeps[place : place + 1].of(present))
-            values, errors, df = found.values[0], found.errors[0], found.df[0]
-            at = level(present)
-            half, inner = (
-                errors * [critical_at(size - 1, found.correlation[0], one, which) for one in df]
+            models, at = by_each_model(sweeps[place : place + 1].of(present)), level(present)
+            ends, inner = (
+                [
+                    model.values[0] + side * model.errors[0]
+                    * [critical_at(compared, model.correlation[0], one, which) for one in model.df[0]]
+                    for side in (-1, 1)
+                    for model in models
+                ]
                 for which in (at, 2 * at - 1)
-            )
-            differs = np.abs(values) > half
-            undecided = ~differs & ~within(values - inner, values + inner)
+            )  # fmt: skip
+            differs = (np.min(ends, axis=0) > 0) | (np.max(ends, axis=0) < 0)
+            undecided = ~differs & ~within(np.min(inner, axis=0), np.max(inner, axis=0))
+            values, (errors, df) = models[0].values[0], (models[-1].errors[0], models[-1].df[0])
             if len(looks) == 2:
                 first.append(not undecided.any())
             advised = [
-                advice(size - 1, *one, present, level)
+                advice(compared, *one, present, level)
                 for one in zip(values[undecided], errors[undecided], df[undecided], strict=True)
             ]
             affordable = [number for number in advised if number]
@@ -186,13 +201,15 @@ def advice(
     compared: int, value: float, error: float, df: float, present: int, level: Callable[[int], float]
 ) -> int | None:
     """The number of blocks that is printed for an undecided comparison."""
-    whole = compared * (present - 1)
+    in_block = compared + baseline_runs(compared) - 1
+    whole = in_block * present - compared
     whole -= whole >= MIN_DF_FOR_DRIFT
     known = df / whole
 
     def later(blocks: int) -> Critical:
-        at, df = level(blocks), max((whole + compared * (blocks - present)) * known, 1.0)
-        return Critical(critical_at(compared, 0.7, df, at), critical_at(compared, 0.7, df, 2 * at - 1), df)
+        at, df = level(blocks), max((whole + in_block * (blocks - present)) * known, 1.0)
+        shared = equal_replication(1, 1, baseline_runs(compared))[0][0]
+        return Critical(critical_at(compared, shared, df, at), critical_at(compared, shared, df, 2 * at - 1), df)
 
     needed = blocks_needed(
         value, -float(np.log1p(-SMALLEST)), error * np.sqrt(present / 2), df, present, later
@@ -207,7 +224,7 @@ def as_runs(sweeps: Sweeps) -> pd.DataFrame:
         {
             "number": sweeps.numbers[0].ravel(),
             "block": np.repeat(np.arange(blocks) + 1, size),
-            "configuration": np.tile(np.arange(size), blocks),
+            "configuration": np.tile(sweeps.cell, blocks),
             "virtual_users": 1,
             "status": "done",
             "operations_per_s": 1.0,
@@ -264,7 +281,8 @@ def of_series(make: Noise, drift: float = 0.0) -> Simulation:
     """Sweeps over series of noise of 1 % in time, (sweeps, runs) of variance 1."""
 
     def made(size: int, blocks: int, sweeps: int, draw: np.random.Generator) -> Sweeps:
-        timed = 0.01 * make((sweeps, blocks * size), draw) - drift * np.linspace(0, 1, blocks * size)
+        runs = blocks * runs_in_block(size)
+        timed = 0.01 * make((sweeps, runs), draw) - drift * np.linspace(0, 1, runs)
         return placed(timed, turns(size, blocks, sweeps, draw), [0] * size)
 
     return made
@@ -281,14 +299,14 @@ def unequal(size: int, blocks: int, sweeps: int, draw: np.random.Generator) -> S
     """One configuration, at random, has three times the noise of the others."""
     made = of_series(gaussian)(size, blocks, sweeps, draw)
     noisy = draw.integers(0, size, sweeps)
-    scale = np.where(np.arange(size) == noisy[:, None], 3, 1)[:, None, :]
-    return Sweeps(made.logs * scale, made.numbers)
+    scale = np.where(made.cell == noisy[:, None], 3, 1)[:, None, :]
+    return replace(made, logs=made.logs * scale)
 
 
 def carried_over(size: int, blocks: int, sweeps: int, draw: np.random.Generator) -> Sweeps:
     """One configuration, at random, speeds up the run after it by 3 %."""
     positions = turns(size, blocks, sweeps, draw)
-    order = positions.argsort(axis=2).reshape(sweeps, -1)
+    order = np.maximum(positions.argsort(axis=2) - runs_in_block(size) + size, 0).reshape(sweeps, -1)
     timed = 0.01 * draw.normal(size=order.shape)
     timed[:, 1:] += 0.03 * (order[:, :-1] == draw.integers(0, size, sweeps)[:, None])
     return placed(timed, positions, [0] * size)
@@ -314,6 +332,29 @@ def wrong_sweeps(size: int, blocks: int, noise: Noise) -> float:
     return 100 * float(called(made, PLANNED).mean())
 
 
+def in_a_wave(period: float, height: float, noise: Noise) -> Noise:
+    """The noise beside a wave of this period in runs and this height, of a random phase."""
+
+    def made(shape: Shape, draw: np.random.Generator) -> Floats:
+        phase = draw.uniform(0, 2 * np.pi, (shape[0], 1))
+        wave: Floats = height * np.sin(2 * np.pi * np.arange(shape[1]) / period + phase)
+        return noise(shape, draw) + wave
+
+    return made
+
+
+def wrong_of_two(blocks: int, noise: Noise, height: float = 0.0, period: float = 2.0, left: float = 0.0) -> float:
+    """The same as ``wrong_sweeps`` of two, in waves of this period in blocks, or where a run leaves ``left`` behind.
+
+    Both in standard deviations of the noise.
+    """
+    draw = np.random.default_rng(45)
+    count, positions = SIMULATED // 10, turns(2, blocks, SIMULATED // 10, draw)
+    timed = in_a_wave(2 * period, height, noise)((count, 2 * blocks), draw)
+    timed[:, 1:] += left * positions.argsort(axis=2).reshape(count, -1)[:, :-1]
+    return 100 * float(called(placed(0.01 * timed, positions, [0, 0]), PLANNED).mean())
+
+
 def wrong_with_fresh_blocks(noise: Noise) -> float:
     """The per cent of sweeps of 8 equal configurations, 8 blocks, and 4 fresh ones of the three best, that err."""
     draw, spending = np.random.default_rng(43), Spending(8, (8,))
@@ -321,12 +362,15 @@ def wrong_with_fresh_blocks(noise: Noise) -> float:
     return 100 * float((first | called(of_series(noise)(4, 4, SIMULATED // 10, draw), spending.left(8))).mean())
 
 
-def wrong_beside_a_noisy_baseline(size: int, blocks: int, noise: Noise) -> float:
-    """The same as ``wrong_sweeps`` where the baseline has three times the noise."""
+def wrong_beside_a_noisy_one(size: int, blocks: int, noise: Noise, which: int = 1, times: float = 10) -> float:
+    """The same as ``wrong_sweeps`` where one configuration has several times the noise."""
     made = of_series(noise)(size, blocks, SIMULATED // 10, np.random.default_rng(43))
-    more = np.sqrt(8) * 0.01 * np.random.default_rng(44).normal(size=made.logs.shape)
-    noisier = Sweeps(made.logs + np.where(np.arange(size), 0, more), made.numbers)
+    more = np.sqrt(times**2 - 1) * 0.01 * np.random.default_rng(44).normal(size=made.logs.shape)
+    noisier = replace(made, logs=made.logs + np.where(made.cell == which, more, 0))
     return 100 * float(called(noisier, PLANNED).mean())
+
+
+wrong_beside_a_noisy_baseline = partial(wrong_beside_a_noisy_one, which=0, times=3)
 
 
 STATEMENTS = [
@@ -335,7 +379,7 @@ STATEMENTS = [
         5.5,
         partial(wrong_sweeps, size, blocks),
     )
-    for size, blocks in ((2, 4), (2, 8), (3, 5), (5, 4), (4, 8), (8, 8), (27, 3))
+    for size, blocks in ((2, 6), (2, 8), (3, 5), (5, 4), (4, 8), (8, 8), (27, 3))
 ]
 STATEMENTS += [
     Statement(
@@ -343,7 +387,34 @@ STATEMENTS += [
         5.5,
         partial(wrong_beside_a_noisy_baseline, size, blocks),
     )
-    for size, blocks in ((4, 3), (8, 5))
+    for size, blocks in ((4, 3), (6, 3), (8, 5))
+]
+STATEMENTS += [
+    Statement(
+        f"the same, {size} configurations, {blocks} blocks, one other with ten times the noise",
+        5.5,
+        partial(wrong_beside_a_noisy_one, size, blocks),
+    )
+    for size, blocks in ((4, 3), (6, 3))
+]
+STATEMENTS += [
+    Statement(
+        f"two configurations, {blocks} blocks, waves of {period:g} blocks as high as {height} times the noise",
+        5.5,
+        partial(wrong_of_two, blocks, height=height, period=period),
+    )
+    for blocks in (6, 8, 12)
+    for period in (2, 2.5, 3, 4)
+    for height in (1, 3, 10)
+]
+STATEMENTS += [
+    Statement(
+        f"two configurations, {blocks} blocks, a run leaves {left} times the noise behind: they differ",
+        5.5,
+        partial(wrong_of_two, blocks, left=left),
+    )
+    for blocks in (6, 8, 12)
+    for left in (1, 3)
 ]
 STATEMENTS += [Statement("verdicts and 4 fresh blocks: one of 8 equal is different", 5.5, wrong_with_fresh_blocks)]
 
@@ -361,7 +432,8 @@ def all_noises() -> None:
                 what, [max(rates)], unit="%", at_most=5.5, note=f"{listed} with {', '.join(map(str, BLOCKS))} blocks"
             )
     title("A true +3 % of one among 27 configurations, 3 blocks, noise of 1 %, a drift of 15 %")
-    timed = 0.01 * draw.normal(size=(SIMULATED // 10, 81)) - 0.15 * np.linspace(0, 1, 81)
+    runs = 3 * runs_in_block(27)
+    timed = 0.01 * draw.normal(size=(SIMULATED // 10, runs)) - 0.15 * np.linspace(0, 1, runs)
     sweeps = placed(timed, turns(27, 3, len(timed), draw), [0, 0.03, *[0] * 25])
     low, high = intervals(sweeps, PLANNED)
     half = 100 * float(np.median(high - low) / 2)
@@ -419,7 +491,8 @@ def promised() -> None:
     for size in (2, 4, 8):
         found = []
         for blocks in BLOCKS:
-            effect = float(np.expm1(0.02 * detectable(Design(size - 1, 1, blocks, PLANNED))))
+            design = Design(size - 1, 1, blocks, PLANNED, baseline_runs(size - 1))
+            effect = float(np.expm1(0.02 * detectable(design)))
             noise: Floats = draw.normal(0, 0.02, 5000)
             sweeps = simulated(noise, [0, effect, *[0] * (size - 2)], blocks, SIMULATED, draw, stretch=1)
             found.append(100 * float((intervals(sweeps, PLANNED)[0][:, 0] > 0).mean()))

@@ -7,12 +7,13 @@ those of the metric itself: a configuration that needs 20 % less time has a chan
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from hdbkit.analysis.statistics.carry_over import EffectEstimate, holding
 from hdbkit.analysis.statistics.power import POWER
 from hdbkit.caution import Caution
 from hdbkit.config.metric import Better, Measure, Metric
@@ -49,13 +50,23 @@ class Interval:
     """The ends at twice the error rate: two one-sided tests of equivalence; without them, ``low`` and ``high``."""
 
     @classmethod
-    def around(cls, metric: Metric, value: float, error: float, differs: float, alike: float) -> Interval:
-        """The interval of an estimate on the log scale with its standard error.
+    def around(
+        cls, metric: Metric, estimate: EffectEstimate, critical: Callable[[float], Sequence[float]]
+    ) -> Interval:
+        """The interval of an estimate on the log scale, which holds those of all its models.
 
-        ``differs`` is the critical value of the interval, ``alike`` that of the two one-sided tests.
+        ``critical`` gives at some degrees of freedom the critical value of the interval, and that of the two
+        one-sided tests.
         """
-        away = error * np.array([0, -differs, differs, -alike, alike])
-        ratio, low, high, least, most = np.exp(np.clip(value + away, -_MAX_LOG, _MAX_LOG)).tolist()
+        halves = [(one.value, one.error * np.array(critical(one.df)[:2])) for one in estimate.models]
+        ends, inner = (holding((value - half[at], value + half[at]) for value, half in halves) for at in (0, 1))
+        return cls.of(metric, estimate.value, ends, inner)
+
+    @classmethod
+    def of(cls, metric: Metric, value: float, ends: tuple[float, float], inner: tuple[float, float]) -> Interval:
+        """The interval of an estimate with these ends, all on the log scale; ``inner`` are those of ``inner``."""
+        logs = np.array([value, *ends, *inner])
+        ratio, low, high, least, most = np.exp(np.clip(logs, -_MAX_LOG, _MAX_LOG)).tolist()
         return cls(metric, ratio, low, high, (least, most))
 
     @property

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import BlockModel
+from hdbkit.analysis.statistics.carry_over import MIN_BLOCKS
 from hdbkit.analysis.statistics.detection import Design, PooledNoise, detectable, detection, pooled_noise
 from hdbkit.analysis.statistics.power import POWER
 from hdbkit.analysis.statistics.sequential import Spending
@@ -73,6 +74,7 @@ class PlannedPower:
     looks: tuple[int, ...]
     noise: PooledNoise | None
     source: str = ""
+    baseline_runs: int = 1
 
     @property
     def blocks(self) -> int:
@@ -145,7 +147,7 @@ class PlannedPower:
         """The sweep with ``times`` as many blocks, planned so at first."""
         looks = self.looks if times == 1 else (self.blocks * times,)
         level = Spending(looks[-1], looks).level(looks[-1])
-        return Design(self.comparisons, self.counts, looks[-1], level)
+        return Design(self.comparisons, self.counts, looks[-1], level, self.baseline_runs)
 
 
 @dataclass(frozen=True)
@@ -208,11 +210,14 @@ class PlanningVerbs(BareWorkspace):
                 :func:`hdbkit.plan_comparison` and others give it. A profile compares its numbers of virtual users.
 
         Returns:
-            None where nothing is compared in two or more complete blocks: for a search, and for a sweep without a
-            configuration besides the baseline or whose configurations alternate within runs.
+            None where nothing is compared in two or more complete blocks, in three or more if two configurations are
+            compared: for a search, and for a sweep without a configuration besides the baseline or whose
+            configurations alternate within runs.
         """
         design = planned.design
-        if design is None or design.comparisons < 1 or design.looks[-1] < 2:
+        if design is None or design.comparisons < 1:
+            return None
+        if design.looks[-1] < (MIN_BLOCKS if design.comparisons == 1 else 2):
             return None
         root = self.results
         noises, source = list(islice(_of_sweeps(root, planned), _SWEEPS)), "recent sweep"
@@ -221,7 +226,8 @@ class PlanningVerbs(BareWorkspace):
             noises, count = _of_runs(root, planned)
             source = "recent run"
         noise = pooled_noise(*zip(*noises, strict=True)) if noises else None
-        return PlannedPower(*design, noise, many(count, source) if noise else "")
+        named = many(count, source) if noise else ""
+        return PlannedPower(*design[:3], noise, named, design.baseline_runs)
 
     def planned_hosts(self, planned: SweepPlan) -> PlannedHosts | None:
         """The load hosts that the largest number of users of a sweep needs; accesses no server.

@@ -359,7 +359,7 @@ def plan(planned: SweepPlan, power: PlannedPower | None, hosts: PlannedHosts | N
         console.print(line, markup=False)
     spec = planned.spec
     title = workload(spec.workload or spec_from({})).title
-    each = planned.slices.described + "," if planned.slices else f"{len(planned.configurations)} configurations x"
+    each = planned.slices.described + "," if planned.slices else f"{planned.made_of} x"
     made_of = f"{each} {len(spec.virtual_users)} user counts"
     console.print(f"{len(planned.runs)} runs, {planned.time_text}, {title}: {made_of} x {spec.blocks} blocks")
     if spec.strategy is not Strategy.GRID:

@@ -62,6 +62,8 @@ class Design(NamedTuple):
     user_counts: int
     looks: tuple[int, ...]
     """Numbers of blocks."""
+    baseline_runs: int = 1
+    """In each block at each user count."""
 
 
 class ExperimentPlan(ConfigModel):

@@ -1,10 +1,9 @@
 """Plans whose cells are sides: the targets of a comparison, the one of a profile, commits, or engines.
 
 A block has one run of each side at each number of virtual users. The user counts come in random order, the sides of
-a count next to each other; which of them comes first changes from block to block (``run_order``), so that what
-changes on the machine meets all alike. Together, the sides of a count run at the same time: what disturbs the machine
-for seconds then meets both alike as well, and each is measured under the load of the other, unless their loads
-alternate in slices.
+a count next to each other, in an order of its own in each block (``run_order``), so that what changes on the machine
+meets all alike. Together, the sides of a count run at the same time: what disturbs the machine for seconds then meets
+both alike as well, and each is measured under the load of the other, unless their loads alternate in slices.
 """
 
 from __future__ import annotations
@@ -169,7 +168,7 @@ def _positions(
     """Block, user count and side of each run, in order."""
     number = zlib.crc32(seed.encode())
     for block in blocks:
-        position = in_turn(sides, number, block)
         for users in random.Random(f"{seed}/{block}").sample(list(virtual_users), len(virtual_users)):
+            position = in_turn(sides, number + virtual_users.index(users), block)
             for side in sorted(range(sides), key=position.__getitem__):
                 yield block, users, side

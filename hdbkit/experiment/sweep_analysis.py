@@ -243,7 +243,7 @@ class SweepAnalysis:
         early = early_ends_note(self.runs)
         looks = self.spending.note(self.plan.ended_after, self.level)
         slices, decided = slice_notes(self._slice_runs, self.observations), decided_note(self.cell_ratios)
-        wave = warnings.alternation_note(self.runs, self.cell_ratios)
+        wave = warnings.wave_note(self.runs, self.cell_ratios)
         return [
             *candidates_note(self.cell_ratios),
             *wave,

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, BlockModel, of_baseline
+from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, BlockModel, of_noisy
 from hdbkit.analysis.sweep.verdicts import judge
 from tests.unit.sweeps import RATE, failed, synthetic_runs
 
@@ -49,14 +49,18 @@ def test_a_noisy_configuration_has_a_variance_and_degrees_of_freedom_of_its_own(
     assert model.estimate(loud).df < model.estimate(quiet).df <= model.df
 
 
-def test_a_baseline_has_degrees_of_freedom_of_its_own_only_where_it_is_significantly_noisier() -> None:
+def test_a_cell_has_degrees_of_freedom_of_its_own_only_where_it_is_significantly_noisier() -> None:
     """Of four cells in five blocks, 3 degrees of freedom each; judged by a common variance that is worth 6 more."""
-    cell_df, baseline = np.full(4, 3.0), np.arange(4) == 0
-    for own, df, wider in (([1.5, 1, 1, 0.5], 9, 1.5), ([20, 1, 1, 1], 3, 1), ([0.5, 1, 1, 1.5], 9, 1)):
+    cell_df = np.full(4, 3.0)
+    for own, df, judged_as in (
+        ([1.5, 1, 1, 0.5], [9, 9, 9, 9], [2.25, 1, 1, 0.5]),
+        ([20, 1, 1, 1], [3, 9, 9, 9], [20, 1, 1, 1]),
+        ([1, 1, 1, 1], [9, 9, 9, 9], [1, 1, 1, 1]),
+    ):
         values = np.array(own, dtype=float)
-        variances, judged = of_baseline(values, np.full(4, 9.0), baseline, values, cell_df, values.mean(), 12)
-        assert judged.tolist() == [df, 9, 9, 9]
-        assert variances.tolist() == pytest.approx([own[0] * wider, *own[1:]])
+        variances, judged = of_noisy(values, np.full(4, 9.0), values, cell_df, values.mean(), 12)
+        assert judged.tolist() == df
+        assert variances.tolist() == pytest.approx(judged_as)
 
 
 def test_no_cell_is_taken_as_quieter_than_its_own_residuals() -> None:
@@ -71,6 +75,27 @@ def test_two_configurations_share_their_noise() -> None:
     assert contrast is not None
     assert model.estimate(contrast).error == pytest.approx(model.noise * np.sqrt(2 / 6))
     assert model.estimate(contrast).df == pytest.approx(5)
+
+
+def test_two_configurations_have_a_second_model_with_what_ran_before() -> None:
+    """As by least squares of the blocks' differences; three and more have none."""
+    runs = synthetic_runs([1, 1.1], blocks=6, noise=0.03)
+    orders = [0, 0, 1, 1, 1, 0]
+    runs["number"] = [
+        2 * block - 1 + (which != orders[block - 1])
+        for block, which in zip(runs["block"], runs["configuration"], strict=True)
+    ]
+    model = BlockModel.fitted(runs, RATE)
+    logs = np.log(runs.pivot_table("metric_value", "block", "configuration"))
+    repeats = [0.0, -1.0, 0.0, -1.0, -1.0, 0.0]
+    fit, squares, *_ = np.linalg.lstsq(np.column_stack([np.ones(6), repeats]), logs[1] - logs[0], rcond=None)
+    contrast = model.difference((4, 1), (4, 0))
+    assert contrast is not None
+    again = model.estimate(contrast).again
+    assert again is not None
+    assert (again.value, again.df) == pytest.approx((fit[0], 4))
+    assert again.error == pytest.approx(np.sqrt(squares[0] / 4 * 2 / 6), rel=1e-6)
+    assert BlockModel.fitted(synthetic_runs([1, 1, 1], blocks=6), RATE).again is None
 
 
 def test_failed_runs_leave_a_model_of_the_others() -> None:

@@ -85,7 +85,7 @@ def test_later_blocks_run_what_is_open_and_its_baseline() -> None:
     shorter = without_decided(plan, [(1, 1), (1, 2), (1, 3), (8, 2)], 4)
     assert [one for one in shorter.runs if one.block <= 4] == [one for one in plan.runs if one.block <= 4]
     assert [places(shorter, block) for block in (5, 8)] == [[(8, 0), (8, 1), (8, 3)]] * 2
-    assert [one.number for one in shorter.runs] == list(range(1, 4 * 8 + 4 * 3 + 1))
+    assert [one.number for one in shorter.runs] == list(range(1, 4 * 10 + 4 * 3 + 1))
     assert {one.seed for one in shorter.runs if one.block == 6} == {one.seed for one in plan.runs if one.block == 6}
     assert len({tuple(one.configuration for one in shorter.runs if one.block == block) for block in range(5, 9)}) > 1
     assert without_decided(shorter, [(8, 2)], 4) == shorter
@@ -116,6 +116,6 @@ def test_what_is_decided_is_neither_undecided_nor_failed() -> None:
 def test_sweeps_that_drop_what_is_decided_run_less_and_err_no_more() -> None:
     """Bench: ``python -m bench.verdicts dropping``."""
     draw = np.random.default_rng(1)
-    ended = [swept(MIXED, draw.normal(0, 0.01, 96), np.ones(8), seed) for seed in range(12)]
-    assert sum(one.runs for one in ended) < 0.9 * sum(8 * one.blocks for one in ended)
+    ended = [swept(MIXED, draw.normal(0, 0.01, 120), np.ones(8), seed) for seed in range(12)]
+    assert sum(one.runs for one in ended) < 0.9 * sum(10 * one.blocks for one in ended)
     assert sum(is_false(one.verdicts, MIXED) for one in ended) <= 2

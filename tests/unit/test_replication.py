@@ -86,9 +86,10 @@ def test_sides_in_the_same_sessions_differ_within_each() -> None:
 
 
 @pytest.mark.parametrize(
-    "order", ["b1 n1 " * 6, "b1 b1 n1 n1 " * 4, "b1 n1 b1 n1 b2 n2 b2 n2 b3 n3 b3 n3 b4 n4 b4 n4"]
+    ("order", "slope"),
+    [("b1 n1 " * 6, True), ("b1 b1 n1 n1 " * 4, False), ("b1 n1 b1 n1 b2 n2 b2 n2 b3 n3 b3 n3 b4 n4 b4 n4", True)],
 )
-def test_a_trend_is_no_difference_where_one_side_comes_first(order: str) -> None:
+def test_a_trend_is_no_difference_where_one_side_comes_first(order: str, slope: bool) -> None:
     """Stored runs of a fixed order and a fall of 1 % per run: a test on the differences calls 90 % of them."""
     draw, order_of = np.random.default_rng(3), order.split()
     sides = np.array([BASE if one[0] == "b" else NEW for one in order_of])
@@ -99,7 +100,7 @@ def test_a_trend_is_no_difference_where_one_side_comes_first(order: str) -> None
     )
     assert equal.sum() <= 3
     assert found.sum() >= 15, "a true difference is found"
-    assert "the slope" in words
+    assert ("the slope" in words) is slope
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_a_trend_is_no_difference_where_one_side_comes_first(order: str) -> None
     [
         ("b1 n1 b2 n2 b3 n3", "base came first in each of 3 sessions"),
         ("n1 b1 n2 b2", "new came first in each"),
-        ("b1 n1 b1 n1", "one side first more often"),
+        ("b1 n1 b1 n1", "do not alternate at least three times"),
     ],
 )
 def test_where_a_trend_cannot_be_told_from_the_sides_it_is_undecided(order: str, why: str) -> None:
@@ -138,13 +139,21 @@ def test_few_shared_sessions_among_many_do_not_decide_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("order", "differences"), [("bnnb", [1.0, -1.0]), ("bnnbb", [1.0, -1.5]), ("bbbnbnbb", [2.0, -2 / 3])]
+    ("order", "differences", "after"),
+    [
+        ("bnnbnb", [1.0, -1.0, -1.0], [0.0, 0.0, -1.0]),
+        ("bnnbbnn", [1.0, -1.0, 1.5], [0.0, 0.0, 0.5]),
+        ("bbbnnbnb", [2.0, -1.0, -1.0], [0.0, 0.0, -1.0]),
+    ],
 )
-def test_within_one_session_a_block_is_a_stretch_with_both_sides(order: str, differences: list[float]) -> None:
+def test_within_one_session_a_block_is_a_stretch_with_both_sides(
+    order: str, differences: list[float], after: list[float]
+) -> None:
     found = replication(runs(*(f"{side}1" for side in order)))
     assert found.unit is Unit.BLOCKS
-    assert found.words == f"{len(differences)} blocks of one session"
+    assert found.words.startswith("3 blocks of one session, with 3 blocks of two a wave on the host")
     assert found.samples[0].ravel().tolist() == pytest.approx(differences)
+    assert found.after is not None and found.after.ravel().tolist() == pytest.approx(after)
 
 
 @pytest.mark.parametrize(
@@ -155,6 +164,7 @@ def test_within_one_session_a_block_is_a_stretch_with_both_sides(order: str, dif
         (["b1", "n2", "n3"], "base has one session"),
         (["b1", "b1", "b1", "n1", "n1", "n1"], "do not alternate"),
         (["b1", "n1"], "do not alternate"),
+        (["b1", "n1", "n1", "b1"], "do not alternate at least three times"),
     ],
 )
 def test_without_replication_it_is_undecided_and_the_sentence_names_the_command(order: list[str], why: str) -> None:
@@ -291,8 +301,9 @@ def test_times_with_and_without_a_zone_are_those_of_utc(one: Manifest) -> None:
 
 
 def test_a_comparison_reads_times_from_the_runs(one: Manifest, tmp_path: Path) -> None:
-    turns = {BASE: [run(one, 0), run(one, 0.3)], NEW: [run(one, 0.1), run(one, 0.2)]}
-    assert compared(runs_of(turns), METRIC).design.words == "2 blocks of one session"
+    starts = {BASE: (0, 0.3, 0.4, 0.7, 0.8, 1.1), NEW: (0.1, 0.2, 0.5, 0.6, 0.9, 1.0)}
+    turns = {side: [run(one, hours) for hours in each] for side, each in starts.items()}
+    assert compared(runs_of(turns), METRIC).design.words == "6 blocks of one session"
 
 
 def test_counts_of_users_that_are_decided_in_opposite_directions_have_no_mean_as_headline() -> None:

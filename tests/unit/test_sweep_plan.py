@@ -16,9 +16,10 @@ from hdbkit.config import Load, SweepSpec, Target, TprocHSpec, preparation
 from hdbkit.contracts import ApplyBy, Setting
 from hdbkit.databases import database
 from hdbkit.errors import InputError
+from hdbkit.experiment.kinds.sweep.block_order import block_order
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep, with_winners
 from hdbkit.experiment.plan import new_experiment_id, run_plan
-from hdbkit.run_order import in_turn, orders
+from hdbkit.run_order import baseline_runs, in_turn, orders
 
 TARGET = Target(kind="nulldb")
 AT = datetime(2026, 11, 20, 21, 4, tzinfo=UTC)
@@ -27,6 +28,10 @@ AT = datetime(2026, 11, 20, 21, 4, tzinfo=UTC)
 def spec(**changes: object) -> SweepSpec:
     grid = {"memory": ["1GB", "2GB", "4GB"], "flush": [True, False]}
     return SweepSpec(**{"settings": grid, "virtual_users": [2, 8], "blocks": 4, **changes})
+
+
+def plan_grid(grid: dict[str, list[str]]) -> tuple[dict[str, str], ...]:
+    return plan_sweep(TARGET, spec(settings=grid), "s").configurations
 
 
 def order(plan: SweepPlan) -> list[tuple[int, int, int]]:
@@ -45,12 +50,35 @@ def test_the_baseline_is_what_the_spec_names() -> None:
     assert len(plan.configurations) == 6
 
 
-def test_a_block_runs_everything_once_and_blocks_follow_each_other() -> None:
+def test_a_block_runs_everything_once_but_the_baseline_and_blocks_follow_each_other() -> None:
+    """Five comparisons: the baseline twice at each count of users."""
     plan = plan_sweep(TARGET, spec(), "s")
-    assert [one.number for one in plan.runs] == list(range(1, 6 * 2 * 4 + 1))
+    assert [one.number for one in plan.runs] == list(range(1, 7 * 2 * 4 + 1))
     blocks = [[place[1:] for place in block] for _, block in groupby(order(plan), key=lambda place: place[0])]
     assert len(blocks) == 4
-    assert all(sorted(block) == [(c, u) for c in range(6) for u in (2, 8)] for block in blocks)
+    assert all(sorted(block) == sorted((c, u) for c in (0, *range(6)) for u in (2, 8)) for block in blocks)
+
+
+@pytest.mark.parametrize(("compared", "times"), [(0, 1), (1, 1), (2, 1), (3, 2), (7, 3), (26, 5)])
+def test_the_baseline_runs_as_often_as_the_root_of_its_comparisons(compared: int, times: int) -> None:
+    assert baseline_runs(compared) == times
+
+
+def test_the_baseline_runs_at_random_places_of_a_block() -> None:
+    """Two of seven runs at one count: each place 2 / 7 of 1,400 blocks, a standard deviation of 17."""
+    grid = {"size": [str(n) for n in range(6)]}
+    orders = [block_order(spec(virtual_users=[1], seed=seed), 1, plan_grid(grid)) for seed in range(1400)]
+    places = Counter(
+        place for block in orders for place, (configuration, _) in enumerate(block) if configuration == 0
+    )
+    assert all(330 < places[place] < 470 for place in range(7))
+
+
+def test_a_block_of_what_is_left_runs_the_baseline_for_what_is_left() -> None:
+    """Three of four comparisons are decided at 2 users and all at 8."""
+    configurations = plan_grid({"size": [str(n) for n in range(5)]})
+    decided = [(2, one) for one in (1, 2, 3)] + [(8, one) for one in (1, 2, 3, 4)]
+    assert sorted(block_order(spec(), 3, configurations, decided=decided)) == [(0, 2), (4, 2)]
 
 
 def test_the_order_within_blocks_is_random_and_repeatable() -> None:
@@ -90,24 +118,22 @@ def test_no_wave_meets_the_slices_of_two_in_one_phase(period: int) -> None:
     assert abs(np.mean(wave * np.where(order, 1, -1))) < 0.1
 
 
-def test_both_orders_of_two_come_once_and_those_of_three_twice_before_the_draw_begins_anew() -> None:
-    for count, blocks, times in ((2, 2, 1), (3, 12, 2)):
-        for square in range(3):
-            drawn = Counter(tuple(in_turn(count, 5, square * blocks + block)) for block in range(1, blocks + 1))
-            assert drawn == dict.fromkeys(permutations(range(count)), times)
+def test_the_orders_of_three_come_twice_before_the_draw_begins_anew() -> None:
+    for square in range(3):
+        drawn = Counter(tuple(in_turn(3, 5, square * 12 + block)) for block in range(1, 13))
+        assert drawn == dict.fromkeys(permutations(range(3)), 2)
+
+
+def test_the_order_of_two_does_not_depend_on_that_of_the_blocks_before() -> None:
+    """Each of the eight orders of three blocks as often as any other: 100 expected, a standard deviation of 9."""
+    drawn = Counter(tuple(in_turn(2, seed, block)[0] for block in (1, 2, 3)) for seed in range(800))
+    assert len(drawn) == 8
+    assert all(60 < n < 140 for n in drawn.values())
 
 
 @given(count=st.integers(1, 9), seed=st.integers(0, 2**40), block=st.integers(1, 60))
 def test_each_has_a_turn_of_its_own_in_a_block(count: int, seed: int, block: int) -> None:
     assert sorted(in_turn(count, seed, block)) == list(range(count))
-
-
-def test_two_configurations_come_first_equally_often() -> None:
-    grid = {"flush": [True, False]}
-    for seed in range(20):
-        plan = plan_sweep(TARGET, spec(settings=grid, virtual_users=[1], seed=seed), "s")
-        firsts = [next(block)[1] for _, block in groupby(order(plan), key=lambda place: place[0])]
-        assert sorted(firsts) == [0, 0, 1, 1]
 
 
 def test_every_order_of_three_is_drawn() -> None:
@@ -122,7 +148,7 @@ def test_more_blocks_leave_the_earlier_ones_as_they_were(before: int, more: int,
     plan = plan_sweep(TARGET, spec(blocks=before, seed=seed), "s")
     longer = plan.extended(before + more)
     assert longer.runs[: len(plan.runs)] == plan.runs
-    assert len(longer.runs) == 12 * (before + more)
+    assert len(longer.runs) == 14 * (before + more)
 
 
 def test_blocks_that_were_planned_otherwise_stay_as_they_were() -> None:
@@ -131,15 +157,16 @@ def test_blocks_that_were_planned_otherwise_stay_as_they_were() -> None:
     other = tuple(one.model_copy(update={"configuration": 5 - one.configuration}) for one in plan.runs)
     longer = plan.model_copy(update={"runs": other}).extended(6)
     assert longer.runs[: len(other)] == other
-    assert [one.number for one in longer.runs] == list(range(1, 12 * 6 + 1))
+    assert [one.number for one in longer.runs] == list(range(1, 14 * 6 + 1))
 
 
-def test_winners_and_the_baseline_come_first_equally_often() -> None:
-    for seed in range(20):
-        plan = plan_sweep(TARGET, spec(virtual_users=[1], winner_blocks=4, seed=seed), "s")
-        fresh = with_winners(plan, [4]).runs[len(plan.runs) :]
-        assert sorted(one.configuration for one in fresh[::2]) == [0, 0, 4, 4]
-        assert [one.block for one in fresh] == [5, 5, 6, 6, 7, 7, 8, 8]
+def test_winners_run_in_blocks_of_their_own() -> None:
+    plan = plan_sweep(TARGET, spec(virtual_users=[1], winner_blocks=4), "s")
+    fresh = with_winners(plan, [4]).runs[len(plan.runs) :]
+    assert [sorted(one.configuration for one in block) for block in zip(fresh[::2], fresh[1::2], strict=True)] == [
+        [0, 4]
+    ] * 4
+    assert [one.block for one in fresh] == [5, 5, 6, 6, 7, 7, 8, 8]
 
 
 def test_blocks_are_never_taken_away() -> None:
@@ -176,7 +203,7 @@ def test_the_time_is_estimated_from_the_phases() -> None:
     short = plan_sweep(TARGET, spec(load=Load(rampup_s=1, duration_s=2)), "s").estimated_s
     assert plan_sweep(
         TARGET, spec(load=Load(rampup_s=3, duration_s=5), cooldown_s=4), "s"
-    ).estimated_s == pytest.approx(short + 48 * (2 + 3 + 4))
+    ).estimated_s == pytest.approx(short + 56 * (2 + 3 + 4))
 
 
 def test_the_cooldown_is_ten_seconds_or_the_window_unless_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:

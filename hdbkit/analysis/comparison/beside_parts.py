@@ -116,7 +116,7 @@ def differing(
     for name in known:
         values = known[name].astype(float)
         replicated = design(values)
-        p = two_sided_p([replicated.sample(one) for one in replicated.samples])
+        p = two_sided_p(replicated.estimates)
         base, new = (float(values[sides == side].mean()) for side in (BASE, NEW))
         found += [Counter(str(name), base, new, p)] if np.isfinite(p) else []
     if not found:

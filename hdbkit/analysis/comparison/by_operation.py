@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, replication
-from hdbkit.analysis.comparison.sides import Compared, Question, contrasts, over_counts, scored
+from hdbkit.analysis.comparison.sides import Compared, Question, contrasts, scored
 from hdbkit.analysis.run.quantiles import MARGINS
 from hdbkit.analysis.run.records import mean_times_s
 from hdbkit.analysis.run.server_cost import COST_FIGURE, SERVER_COST, costs_us
@@ -148,8 +148,8 @@ def _of_one_side(figure: SideFigure, measured: pd.DataFrame, sides: tuple[str, s
 
 def _moderated(designs: Mapping[int, Replication]) -> dict[int, list[Sample]]:
     """The samples of each figure, with variances that are judged over all figures of the same side."""
-    units = {name: over_counts(design) for name, design in designs.items()}
-    made = {name: [designs[name].sample(values) for values in sides] for name, sides in units.items()}
+    overall = {name: design.over_counts() for name, design in designs.items()}
+    units, made = ({name: getattr(one, what) for name, one in overall.items()} for what in ("samples", "estimates"))
     for side in range(max(map(len, made.values()), default=0)):
         here = [name for name, found in made.items() if len(found) > side and found[side].df > 0]
         if not here:
@@ -157,7 +157,7 @@ def _moderated(designs: Mapping[int, Replication]) -> dict[int, list[Sample]]:
         own, df = (np.array([getattr(made[name][side], what) for name in here]) for what in ("variance", "df"))
         variances, judged = judged_variances(own, df, _residuals([units[name][side] for name in here]))
         for name, variance, freedom in zip(here, variances.tolist(), judged.tolist(), strict=True):
-            made[name][side] = replace(made[name][side], variance=variance, df=freedom)
+            made[name][side] = made[name][side].judged(variance, freedom)
     return made
 
 

@@ -277,9 +277,8 @@ def _difference(
 ) -> tuple[float, float, float]:
     """New - base as the design estimates it, and its interval, NaN where nothing is replicated."""
     new, base = (float(one.mean()) for one in of_side)
-    samples = [design.sample(values) for values in design.samples]
-    ((estimate, half, *_),) = contrasts(samples, np.array([new - base]), confidence)
-    return estimate, estimate - half, estimate + half
+    ((estimate, ends, *_),) = contrasts(design.estimates, np.array([new - base]), confidence)
+    return estimate, *ends
 
 
 def _in_blocks(runs: pd.DataFrame) -> list[pd.DataFrame]:

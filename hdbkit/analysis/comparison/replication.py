@@ -7,9 +7,11 @@ Runs of one session share what their host was like, so runs alone replicate noth
 * each side has sessions of its own, at least two: the mean of each session is one value. Neighbouring sessions may be
   correlated, which counts where the sides are not in turn (``statistics.two_samples.correlated``);
 * one session has both sides in turn: the difference within each block of neighbouring runs is one value. How the
-  difference varies from session to session is then unknown.
+  difference varies from session to session is then unknown. Waves on the host and what a run leaves for the next one
+  are allowed for by two models (``statistics.carry_over``). Where both sides were measured at the same time instead,
+  neighbouring differences may be correlated (``Correlation.of_series``).
 
-Where one side comes first more often, a trend is part of the differences. Within one session its slope, estimated
+Where one side comes first in each block, a trend is part of the differences. Within one session its slope, estimated
 from one block to the next, is subtracted with an error of its own; within each of several sessions the slope of the
 runs of the same side is.
 
@@ -20,13 +22,14 @@ sides or from the time at which they were measured.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.statistics import Floats
+from hdbkit.analysis.statistics.carry_over import MIN_BLOCKS, few_blocks_note, followed
 from hdbkit.analysis.statistics.two_samples import Correlation, Sample, correlated
 from hdbkit.text import many, share
 
@@ -61,11 +64,24 @@ class Replication:
     correlation: Correlation = field(default_factory=Correlation)
     """What neighbouring units have in common."""
     trend: bool = False
-    """Whether one side came first more often, so that a trend is subtracted."""
+    """Whether one side came first in each unit, so that a trend is subtracted."""
+    after: Floats | None = None
+    """Of blocks in turn, like ``samples``: the share of runs of new that followed one of new, less that of base."""
 
-    def sample(self, values: Floats) -> Sample:
-        """The sample of these of its values, whose error allows for the correlation."""
-        return self.correlation.of(Sample.of(values))
+    @property
+    def estimates(self) -> list[Sample]:
+        """The means of its samples, whose errors allow for the correlation, and for what a run leaves behind."""
+        made = [self.correlation.of(Sample.of(values)) for values in self.samples]
+        if self.after is None:
+            return made
+        return [replace(made[0], again=Sample.of(self.samples[0], self.after))]
+
+    def over_counts(self) -> Replication:
+        """The same with the means over all user counts, (units, 1); units that lack a count are left out."""
+        whole = [~np.isnan(values).any(axis=1) for values in self.samples]
+        means = [values[all_] for values, all_ in zip(self.samples, whole, strict=True)]
+        after = None if self.after is None else self.after[whole[0]].mean(axis=1, keepdims=True)
+        return replace(self, samples=tuple(one.mean(axis=1, keepdims=True) for one in means), after=after)
 
 
 def replication(runs: pd.DataFrame) -> Replication:
@@ -136,25 +152,24 @@ def _of_sessions(runs: pd.DataFrame, new: pd.DataFrame, base: pd.DataFrame) -> R
 
 def _within(runs: pd.DataFrame) -> Replication:
     """The design within one session: blocks of neighbouring runs."""
-    placed, together = _placed(runs), _at_the_same_time(runs)
+    placed, together = _placed(runs).sort_values("place", kind="stable"), _at_the_same_time(runs)
+    placed = placed.assign(after=followed(placed["side"].to_numpy() == NEW))
     columns = [_blocks(part) for _, part in placed.groupby("virtual_users", sort=True)]
-    blocks = max(map(len, columns))
-    if blocks < 2:
-        return Replication(Unit.NONE, (), "within their session the sides do not alternate at least twice")
+    blocks, least = max(map(len, columns)), 2 if together else MIN_BLOCKS
+    if blocks < least:
+        times = {2: "twice", MIN_BLOCKS: "three times"}[least]
+        return Replication(Unit.NONE, (), f"within their session the sides do not alternate at least {times}")
     words = f"{blocks} blocks of one session"
     apart = _table([one[:, 0] for one in columns])
     if together:
         words += ", both sides at the same time, each under the load of the other: what else differs between "
         words += "their servers is part of the ratio"
-        return Replication(Unit.BLOCKS, (apart,), words, together)
-    if all(
-        abs(one[:, 1].sum()) <= abs(one[:, 1]).max(initial=0) for one in columns
-    ):  # as even as their number allows
-        return Replication(Unit.BLOCKS, (apart,), words)
+        return Replication(Unit.BLOCKS, (apart,), words, together, correlation=Correlation.of_series(apart))
+    if not all((one[:, 1] > 0).all() or (one[:, 1] < 0).all() for one in columns):
+        words += "".join(f", {note}" for note in filter(None, [few_blocks_note(blocks)]))
+        return Replication(Unit.BLOCKS, (apart,), words, after=_table([one[:, 4] for one in columns]))
     slopes = _table([_slopes(one) for one in columns])
-    if blocks == 2:
-        return Replication(Unit.NONE, (), f"with one side first more often in {words}, a trend may be the difference")
-    words += ", one side first more often: the slope is subtracted"
+    words += ", one side first in each: the slope is subtracted"
     return Replication(Unit.BLOCKS, (apart, slopes), words, trend=True)
 
 
@@ -186,19 +201,20 @@ def _at_the_same_time(runs: pd.DataFrame) -> bool:
 def _blocks(runs: pd.DataFrame) -> Floats:
     """The blocks of one user count: stretches of neighbouring runs that end with the first run of the other side.
 
-    What follows the last such stretch belongs to it. A row each: new - base of the scores and of the places, and the
-    middle of both sides' scores and places.
+    What follows the last such stretch belongs to it. A row each: new - base of the scores and of the places, the
+    middle of both sides' scores and places, and new - base of what their runs followed.
     """
-    blocks: list[dict[str, list[tuple[float, float]]]] = []
-    for side, score, place in zip(runs["side"], runs["score"], runs["place"], strict=True):
+    blocks: list[dict[str, list[tuple[float, ...]]]] = []
+    for side, *values in zip(runs["side"], runs["score"], runs["place"], runs["after"], strict=True):
         if not blocks or all(blocks[-1].values()):
             blocks.append({BASE: [], NEW: []})
-        blocks[-1][side].append((score, place))
+        blocks[-1][side].append(tuple(values))
     if len(blocks) > 1 and not all(blocks[-1].values()):
         last = blocks.pop()
         blocks[-1] = {side: values + last[side] for side, values in blocks[-1].items()}
     means = [(np.mean(one[NEW], axis=0), np.mean(one[BASE], axis=0)) for one in blocks if all(one.values())]
-    return np.array([(*(new - base), *((new + base) / 2)) for new, base in means]).reshape(-1, 4)
+    apart = [(new - base, (new + base) / 2) for new, base in means]
+    return np.array([(*away[:2], *middle[:2], away[2]) for away, middle in apart]).reshape(-1, 5)
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,10 @@ from hdbkit.analysis.comparison.replication import BASE, NEW, Noise, Replication
 from hdbkit.analysis.comparison.side_slices import run_blocks
 from hdbkit.analysis.run.schedule import RATE_DECIDES, kept_its_rate
 from hdbkit.analysis.statistics import Floats
+from hdbkit.analysis.statistics.carry_over import ENOUGH_BLOCKS, TIMES_AS_MANY, holding
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.statistics.power import MAX_BLOCKS, POWER, Critical, blocks_needed, least_found
-from hdbkit.analysis.statistics.two_samples import Sample, half_widths
+from hdbkit.analysis.statistics.two_samples import Sample, half_widths, models
 from hdbkit.analysis.wording import WATCHED, Interval, blocks_text, found_from, percent, sentence
 from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Metric
@@ -36,7 +37,7 @@ CLIENT_PATH = "software.client_path"
 """How the clients spoke to the server: with the driver, or past it."""
 DEFAULT_BLOCKS = 6
 """Blocks of a comparison whose sides are measured in turn, where no other number is known."""
-_MIN_BLOCKS = 4
+_MIN_BLOCKS = ENOUGH_BLOCKS
 """The least number of blocks that is advised."""
 _ALONE = 0.95
 """The confidence of an interval that is the only one."""
@@ -128,10 +129,9 @@ def compared(
     design, seen = design or replication(same), noise(same)
     cells = same.groupby(["side", "virtual_users"])["score"].agg(["count", "mean"])
     plain = (cells["mean"][NEW] - cells["mean"][BASE]).to_numpy(dtype=float)
-    overall = over_counts(design)
-    samples = [design.sample(values) for values in overall]
-    (contrast,) = contrasts(samples, plain.mean(keepdims=True), confidence)
-    advice = _advice(design, overall, seen, contrast.estimate, smallest_effect, confidence, again or Again())
+    overall = design.over_counts()
+    (contrast,) = contrasts(overall.estimates, plain.mean(keepdims=True), confidence)
+    advice = _advice(overall, seen, contrast.estimate, smallest_effect, confidence, again or Again())
     question = Question(metric, names, advice, smallest_effect, confidence, _why(design))
     subject = f"{names[1]} (mean over {many(len(common), 'count')} of virtual users)" if several else names[1]
     runs_of_side = {side: int(cells["count"][side].sum()) for side in (BASE, NEW)}
@@ -145,7 +145,7 @@ def compared(
     )
     if not several:
         return Compared(ratio, (), design, seen, advice, smallest_effect, confidence)
-    each = contrasts([design.sample(values) for values in design.samples], plain, confidence)
+    each = contrasts(design.estimates, plain, confidence)
     by_users = tuple(
         question.judged(
             f"{names[1]} at {virtual_users(int(count))}",
@@ -202,35 +202,44 @@ def scored(runs: pd.DataFrame, metric: Metric) -> pd.DataFrame:
     return same.assign(score=np.log(metric.score(same["metric_value"].astype(float))))
 
 
-def over_counts(design: Replication) -> list[Floats]:
-    """The samples of a design as means over all user counts, (units, 1); units that lack a count are left out."""
-    return [values[~np.isnan(values).any(axis=1)].mean(axis=1, keepdims=True) for values in design.samples]
-
-
 class Contrast(NamedTuple):
-    """New - base; half widths of its interval, and of that at twice the error rate, of two one-sided tests; and the
+    """New - base; the ends of its interval, and of that at twice the error rate, of two one-sided tests; and the
     difference that the interval would have excluded from zero with ``power.POWER``."""
 
     estimate: float
-    half: float
-    inner: float
+    ends: tuple[float, float]
+    inner: tuple[float, float]
     detectable: float
+
+    @classmethod
+    def holding(cls, each: Sequence[Contrast]) -> Contrast:
+        """That of the first model, with intervals that hold those of all (``carry_over``)."""
+        ends, inner = holding(one.ends for one in each), holding(one.inner for one in each)
+        return cls(each[0].estimate, ends, inner, max(one.detectable for one in each))
 
 
 def contrasts(samples: Sequence[Sample], plain: Floats, confidence: float) -> list[Contrast]:
-    """The contrast of each condition; its half widths are NaN where only means of runs are known.
+    """The contrast of each condition; its ends are NaN where only means of runs are known.
 
     ``samples`` are the differences, or base and new, or nothing; ``plain`` are the differences of the means of runs.
     """
     if not samples:
-        return [Contrast(float(difference), math.nan, math.nan, math.nan) for difference in plain]
+        unknown = (math.nan, math.nan)
+        return [Contrast(float(difference), unknown, unknown, math.nan) for difference in plain]
+    by_model = [_contrasts(model, plain, confidence) for model in models(samples)]
+    return [Contrast.holding(each) for each in zip(*by_model, strict=True)]
+
+
+def _contrasts(samples: Sequence[Sample], plain: Floats, confidence: float) -> list[Contrast]:
     means = samples[0].means - (samples[1].means if len(samples) > 1 else 0)
     estimates = np.where(np.isnan(means), plain, means)
-    half, inner = (half_widths(samples, level).tolist() for level in (confidence, 2 * confidence - 1))
+    half, inner = (half_widths(samples, level) for level in (confidence, 2 * confidence - 1))
     errors = np.sqrt(sum(sample.variance / np.where(sample.counts, sample.counts, np.nan) for sample in samples))
     df = min(sample.df for sample in samples)
-    seen = [least_found(*values, df) for values in zip(half, errors.tolist(), strict=True)]
-    return [Contrast(*values) for values in zip(estimates.tolist(), half, inner, seen, strict=True)]
+    return [
+        Contrast(value, (value - wide, value + wide), (value - narrow, value + narrow), least_found(wide, error, df))
+        for value, wide, narrow, error in zip(*map(np.ndarray.tolist, (estimates, half, inner, errors)), strict=True)
+    ]
 
 
 def _why(design: Replication) -> str:
@@ -239,22 +248,16 @@ def _why(design: Replication) -> str:
 
 
 def _advice(
-    design: Replication,
-    values: Sequence[Floats],
-    seen: Noise,
-    estimate: float,
-    smallest_effect: float,
-    confidence: float,
-    again: Again,
+    design: Replication, seen: Noise, estimate: float, smallest_effect: float, confidence: float, again: Again
 ) -> str:
     """What would decide: more sessions, or a number of blocks within one session, or slices."""
     if design.unit not in (Unit.BLOCKS, Unit.NONE):
         return _more_units(design, again)
     if design.unit is Unit.BLOCKS:
-        of_blocks = Sample.of(values[0])
-        run_noise, df, present = math.sqrt(of_blocks.variance / 2), of_blocks.df, len(values[0])
+        present, of_blocks = len(design.samples[0]), models(design.estimates)[-1][0]
+        run_noise, df = math.sqrt(of_blocks.variance / of_blocks.counts[0] * present / 2), of_blocks.df
     else:
-        run_noise, df, present = seen.run, seen.run_df, _MIN_BLOCKS - 1
+        run_noise, df, present = seen.run * math.sqrt(TIMES_AS_MANY), seen.run_df, _MIN_BLOCKS - 1
     wanted, about = DEFAULT_BLOCKS, ""
     if df > 0 and run_noise > 0:
         limit = math.log1p(smallest_effect)
@@ -321,14 +324,14 @@ class Question:
         """
         base, value = levels(self.metric, means, contrast.estimate)
         reference = self.names[0]
-        if math.isnan(contrast.half):
+        if math.isnan(contrast.ends[0]):
             ratio = math.exp(contrast.estimate)
             judged: dict[str, Any] = {"ratio": ratio, "verdict": Verdict.UNDECIDED}
             words = (
                 f"{subject} against {reference} {percent(ratio, self.metric)}: undecided: {self.why}; {self.advice}"
             )
         else:
-            interval = Interval.around(self.metric, contrast.estimate, 1, contrast.half, contrast.inner)
+            interval = Interval.of(self.metric, contrast.estimate, contrast.ends, contrast.inner)
             judged = interval.judged(self.smallest_effect)
             if judged["verdict"] is Verdict.UNDECIDED:
                 judged["detectable"] = found_from(contrast.detectable, self.metric)

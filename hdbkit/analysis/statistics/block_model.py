@@ -7,11 +7,14 @@ squares, so that a sweep with failed runs is judged by those that are left.
 A configuration may be noisier than others. Each cell's variance is shrunk towards that of the whole sweep, the more
 the less the cells differ beyond chance (Smyth 2004). Few runs hide such a difference, so two things are taken on the
 safe side: the variance between cells is one standard error above its estimate, and no cell has less than its own
-estimate. Degrees of freedom are those of a sum of such variances (Satterthwaite 1946).
+estimate; noisy ones have more (``of_noisy``). Degrees of freedom are those of a sum of such variances
+(Satterthwaite 1946).
 
 Where configurations alternate within runs, a block is a stretch of neighbouring cycles of a run, and the noise is
 that within runs: intervals are about these runs. Variances are inflated by the correlation of the residuals along
 each run (``autocorrelation``).
+
+Where a block has two configurations alone, a second model has what a run leaves for the next (``carry_over``).
 
 The runs of a block that share a build of a schema share what this build has (split plots; Yates 1935). A comparison
 between schemas is made of its values in each block; degrees of freedom are blocks - 1. Sources: ``docs/methods.md``.
@@ -20,7 +23,7 @@ between schemas is made of its values in each block; degrees of freedom are bloc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -29,6 +32,7 @@ from numpy.typing import NDArray
 
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.autocorrelation import inflation
+from hdbkit.analysis.statistics.carry_over import EffectEstimate, followed
 from hdbkit.analysis.statistics.variances import moderated
 from hdbkit.config.metric import Metric
 from hdbkit.config.sweep_factors import schema_factors
@@ -42,23 +46,24 @@ _RANK = 1e-10
 STANDARD_ERRORS = 0.5
 """How many are added to the correlation of neighbouring stretches, so that intervals err on the safe side."""
 NOISIER_P = 0.15
-"""The probability below which a baseline that is noisier than the others is not judged by their noise."""
+"""The probability below which a cell that is noisier than the others is not judged by their noise."""
 _MAX_LAMBDA = 0.95
 _LAMBDA_STEPS = 20
+
+
+def _after(runs: pd.DataFrame) -> pd.Series[float]:
+    """What each run followed in the blocks of two configurations (``carry_over``), 0 in others; empty without any."""
+    if "stretch" in runs or runs["number"].duplicated().any():
+        return pd.Series(dtype="float64")
+    executed = runs[runs["status"] != "planned"].sort_values("number")
+    pairs = executed.groupby(["virtual_users", "block"])["configuration"].transform("nunique") == 2
+    after = pd.Series(followed(executed["configuration"].to_numpy() != 0), executed.index)
+    return after.where(pairs, 0.0) if pairs.any() else pd.Series(dtype="float64")
 
 
 def usable(runs: pd.DataFrame) -> pd.DataFrame:
     """The runs that count: done, with a value above 0."""
     return runs[(runs["status"] == "done") & (runs["metric_value"] > 0)]
-
-
-@dataclass(frozen=True)
-class EffectEstimate:
-    """A contrast's value on the log scale, its standard error, and the degrees of freedom of that."""
-
-    value: float
-    error: float
-    df: float
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,7 @@ class BlockModel:
     as it is judged; ``cell_df`` the degrees of freedom of the latter. ``spread`` is the pooled variance of a row,
     inflated by its correlation with its neighbours. ``strata`` is the number of blocks. ``block`` is the block of
     each run, ``schema`` the schema of each cell, and ``apart`` the residuals with what runs share.
+    ``again`` is the second model, with what a run leaves for the next, where a block has two configurations alone.
     """
 
     cells: Mapping[Cell, int]
@@ -91,6 +97,7 @@ class BlockModel:
     block: NDArray[np.intp]
     schema: NDArray[np.intp]
     apart: Floats
+    again: BlockModel | None = None
 
     @classmethod
     def fitted(cls, runs: pd.DataFrame, metric: Metric) -> BlockModel:
@@ -98,14 +105,20 @@ class BlockModel:
 
         With a column ``stretch``, rows of one run that have the same stretch are a block of their own.
         """
-        done = usable(runs)
+        done, after = usable(runs), _after(runs)
+        first = cls._of(done, metric, np.zeros((len(done), 0)))
+        beside = np.asarray(after.reindex(done.index), dtype=np.float64)
+        return replace(first, again=cls._of(done, metric, beside[:, None])) if len(after) and len(done) else first
+
+    @classmethod
+    def _of(cls, done: pd.DataFrame, metric: Metric, beside: Floats) -> BlockModel:
+        """The model of these runs with columns ``beside`` cells and blocks."""
         pairs = list(zip(done["virtual_users"].tolist(), done["configuration"].tolist(), strict=True))
         cells = {cell: index for index, cell in enumerate(sorted(set(pairs)))}
         cell = np.array([cells[one] for one in pairs], dtype=np.intp)
         blocks = ["virtual_users", "block", *(["stretch"] if "stretch" in done else [])]
         stratum = np.asarray(done.groupby(blocks).ngroup(), dtype=np.intp)
-        design = np.zeros((len(done), len(cells)))
-        design[np.arange(len(done)), cell] = 1
+        design = np.column_stack([cell[:, None] == np.arange(len(cells)), beside]).astype(np.float64)
         y = np.log(metric.score(done["metric_value"].to_numpy(dtype=np.float64)))
         within = _within(design, stratum)
         gain, leverage = _least_squares(within, stratum)
@@ -125,8 +138,7 @@ class BlockModel:
         cell_df = np.bincount(cell, 1 - leverage, len(cells)).astype(np.float64)
         own = np.bincount(cell, residuals**2, len(cells)) / np.maximum(cell_df, 1e-9)
         variances, judged_df = moderated(own, cell_df, noise**2, df)
-        baseline = np.array([configuration == 0 for _, configuration in cells], dtype=bool)
-        variances, judged_df = of_baseline(variances, judged_df, baseline, own, cell_df, noise**2, df)
+        variances, judged_df = of_noisy(variances, judged_df, own, cell_df, noise**2, df)
         factor, df_share = _inflation(done, cell, residuals) if "stretch" in done and df > 0 else (1.0, 1.0)
         return cls(
             cells, coefficients, gain, gain @ within, noise, max(round(df * df_share), min(df, 1)), residuals,
@@ -151,15 +163,35 @@ class BlockModel:
         contrast[[self.cells[cell] for cell in weights]] = list(weights.values())
         return contrast if np.allclose(contrast @ self.estimable, contrast, atol=1e-8) else None
 
+    def judged(self, more: float, worth: float) -> BlockModel:
+        """The model with variances and degrees of freedom that are these multiples of its own."""
+        again = self.again and self.again.judged(more, worth)
+        variances, cell_df, df = self.variances * more, self.cell_df * worth, round(self.df * worth)
+        return replace(self, variances=variances, cell_df=cell_df, df=df, again=again)
+
+    @property
+    def is_replicated(self) -> bool:
+        """Whether each of its models has degrees of freedom for the noise."""
+        return self.df > 0 and (self.again is None or self.again.is_replicated)
+
     def estimate(self, contrast: Floats) -> EffectEstimate:
         """A contrast's value, its standard error and its degrees of freedom."""
+        found = self._estimate(contrast)
+        if self.again is None:
+            return found
+        same = np.zeros(len(self.again.coefficients))
+        same[: len(self.cells)] = contrast[: len(self.cells)]
+        return replace(found, again=self.again.estimate(same))
+
+    def _estimate(self, contrast: Floats) -> EffectEstimate:
         weights = contrast @ self.gain
         between = np.bincount(self.schema, contrast[: len(self.cells)])
         if np.abs(between).max() > 1e-9:
             of_blocks = np.bincount(self.block, weights * self.apart)
             blocks = max(len(np.unique(self.block[np.abs(weights) > 1e-12])), 2)
             error = np.sqrt(of_blocks @ of_blocks * blocks / (blocks - 1))
-            return EffectEstimate(float(contrast @ self.coefficients), float(error), blocks - 1.0)
+            columns = len(self.coefficients) - len(self.cells)
+            return EffectEstimate(float(contrast @ self.coefficients), float(error), max(blocks - 1.0 - columns, 1.0))
         parts = np.bincount(self.cell, weights**2, len(self.cells)) * self.variances
         variance, uncertain = float(parts.sum()), float((parts**2 / self.cell_df).sum())
         df = min(variance**2 / uncertain, self.df) if uncertain else float(self.df)
@@ -232,23 +264,15 @@ def noisier_p(own: Floats, cell_df: Floats, pooled: Floats | float, df: int) -> 
     return np.asarray(found, dtype=np.float64)
 
 
-def of_baseline(
-    variances: Floats,
-    judged_df: Floats,
-    baseline: NDArray[np.bool_],
-    own: Floats,
-    cell_df: Floats,
-    pooled: Floats | float,
-    df: int,
+def of_noisy(
+    variances: Floats, judged_df: Floats, own: Floats, cell_df: Floats, pooled: Floats | float, df: int
 ) -> tuple[Floats, Floats]:
-    """The variances as they are judged and their degrees of freedom, where cells differ: those of a baseline.
+    """The variances as they are judged and their degrees of freedom, where cells differ: those of noisy ones.
 
-    Its noise is part of every comparison, so where it is estimated too small by chance all of them err together. One
-    that is significantly noisier than the others has the degrees of freedom of its own runs alone. One that is
+    A cell that is significantly noisier than the others has the degrees of freedom of its own runs alone. One that is
     noisier, but not significantly, is judged by a variance that is larger by as much as it is above the pooled one.
     """
-    apart = baseline & (judged_df < df)
-    noisy = noisier_p(own, cell_df, pooled, df) < NOISIER_P
-    wider = np.where(noisy, 1.0, np.maximum(own / np.maximum(pooled, 1e-300), 1.0))
-    judged: Floats = np.where(apart, variances * wider, variances)
-    return judged, np.where(apart & noisy, np.minimum(cell_df, judged_df), judged_df)
+    differ = judged_df < df
+    noisy = differ & (noisier_p(own, cell_df, pooled, df) < NOISIER_P)
+    wider = np.where(differ & ~noisy, np.maximum(own / np.maximum(pooled, 1e-300), 1.0), 1.0)
+    return variances * wider, np.where(noisy, np.minimum(cell_df, judged_df), judged_df)

@@ -17,7 +17,8 @@ import numpy as np
 import scipy
 
 from hdbkit.analysis.statistics import Floats
-from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, of_baseline, rounded_lambda
+from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, of_noisy, rounded_lambda
+from hdbkit.analysis.statistics.carry_over import TIMES_AS_MANY
 from hdbkit.analysis.statistics.dunnett import critical_value
 from hdbkit.analysis.statistics.power import POWER, noise_interval
 from hdbkit.analysis.statistics.variances import moderated
@@ -37,6 +38,13 @@ class Design:
     counts: int
     blocks: int
     level: float
+    baseline_runs: int = 1
+    """In each block."""
+
+    @property
+    def lost(self) -> float:
+        """How many times as large the variance of a difference is as the blocks would make it."""
+        return TIMES_AS_MANY if self.comparisons == 1 else 1.0
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,7 @@ def detection(design: Design, effects: Floats) -> Floats:
         effects: its true differences on the log scale, in standard deviations of a run.
     """
     half_widths = _half_widths(design)
-    error = np.sqrt(2 / design.blocks)
+    error = np.sqrt((1 / design.baseline_runs + 1) / design.blocks * design.lost)
     found: Floats = scipy.special.ndtr((np.abs(effects)[:, None] - half_widths) / error).mean(axis=1)
     return found
 
@@ -88,24 +96,29 @@ def detectable(design: Design) -> float:
 @lru_cache(maxsize=256)
 def _half_widths(design: Design) -> Floats:
     """Half widths of the interval of a comparison, one per draw of what the verdict knows of the noise."""
-    size, strata = design.comparisons + 1, design.counts * design.blocks
-    df = strata * design.comparisons - design.counts * design.comparisons
+    size, strata, times = design.comparisons + 1, design.counts * design.blocks, design.baseline_runs
+    in_block = design.comparisons + times
+    df = strata * (in_block - 1) - design.counts * design.comparisons
+    df -= size == 2  # the column of the second model, which decides
     df -= df >= MIN_DF_FOR_DRIFT
+    df = max(df, 1)
     cells = size * design.counts
-    cell_df = np.full(cells, df / cells)
+    runs = np.where(np.arange(cells) % size == 0, times, 1)
+    cell_df = runs * (design.blocks - (design.blocks - 1) / in_block) - 1
+    cell_df *= df / cell_df.sum()
     draw = np.random.default_rng(1)
     errors, dfs, lambdas = [], [], []
     drawn = draw.chisquare(cell_df, (_DRAWS, cells)) / cell_df
     if size == 2:  # both have the same residuals, of opposite signs
         drawn[:, 1::2] = drawn[:, ::2]
     for own in drawn:
-        variances, judged_df = moderated(own, cell_df, float(own.mean()), df)
-        baseline = np.arange(cells) == 0
-        variances, judged_df = of_baseline(variances, judged_df, baseline, own, cell_df, float(own.mean()), df)
-        parts = variances[:2] / design.blocks
+        pooled = float(np.average(own, weights=cell_df))
+        variances, judged_df = moderated(own, cell_df, pooled, df)
+        variances, judged_df = of_noisy(variances, judged_df, own, cell_df, pooled, df)
+        parts = variances[:2] / runs[:2] / design.blocks * design.lost
         errors.append(np.sqrt(parts.sum()))
         dfs.append(min(float(parts.sum() ** 2 / (parts**2 / judged_df[:2]).sum()), df))
-        lambdas.append(np.sqrt(variances[0] / (variances[0] + variances[1:size].max())))
+        lambdas.append(np.sqrt(variances[0] / (variances[0] + times * variances[1:size].max())))
     common = rounded_lambda(float(np.median(lambdas)))
     family = [[common] * design.comparisons] * design.counts
     critical = [critical_value(family, one, design.level) for one in dfs]

@@ -21,7 +21,6 @@ from hdbkit.analysis.statistics import Floats
 
 _Groups = tuple[tuple[float, ...], ...]
 
-_EQUAL_REPLICATION = float(np.sqrt(0.5))
 _NODES = 96
 TABULATED_DF = (*range(1, 13), 14, 15, 16, 18, 20, 21, 24, 28, 30, 36, 40, 50, 60, 80, 120, 240, 1000, 100_000)
 """The degrees of freedom between which critical values are interpolated."""
@@ -31,9 +30,12 @@ _RESOLVED = 1e-3
 """Where the quadrature misses Student's probability by more than this of its tail, Bonferroni's value stands."""
 
 
-def equal_replication(comparisons: int, groups: int = 1) -> _Groups:
-    """The family of ``groups`` x ``comparisons`` when every configuration was run equally often (correlation 0.5)."""
-    return ((_EQUAL_REPLICATION,) * comparisons,) * groups
+def equal_replication(comparisons: int, groups: int = 1, baseline_runs: int = 1) -> _Groups:
+    """The family of ``groups`` x ``comparisons`` when every configuration was run equally often.
+
+    Two comparisons then have a correlation of 0.5, less with ``baseline_runs`` times as many runs of the baseline.
+    """
+    return ((float((1 + baseline_runs) ** -0.5),) * comparisons,) * groups
 
 
 def maximum_modulus(contrasts: int, df: float, confidence: float = 0.95) -> float:

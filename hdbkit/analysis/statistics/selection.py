@@ -34,7 +34,7 @@ def candidates(model: BlockModel, users: int, level: float) -> set[int]:
     near = {
         configuration
         for (_, configuration), one in estimates.items()
-        if one.value < critical_value(family, one.df, 2 * level - 1) * one.error
+        if any(by.value < critical_value(family, by.df, 2 * level - 1) * by.error for by in one.models)
     }
     return {leader[1], *near}
 

@@ -10,7 +10,8 @@ freedom, estimated from two units beside ten, are too many.
 
 Units that follow each other in time are taken as a first-order autoregressive series: the variance of the difference
 follows from the order of both samples' units (Bayley and Hammersley 1946), and is never reduced: in turn, correlation
-makes a difference more exact. Sources: ``docs/methods.md``.
+makes a difference more exact. Differences of sides that were measured at the same time have no order to randomize:
+their mean allows for the correlation of neighbouring ones. Sources: ``docs/methods.md``.
 """
 
 from __future__ import annotations
@@ -23,11 +24,15 @@ import scipy
 from numpy.typing import NDArray
 
 from hdbkit.analysis.statistics import Floats
-from hdbkit.analysis.statistics.autocorrelation import corrected
+from hdbkit.analysis.statistics.autocorrelation import corrected, inflation
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
 
 _STANDARD_ERRORS = 0.5
 """Standard errors added to the estimated correlation; from our own simulations, for correlations up to 0.7."""
+_OF_A_SERIES = 1.1
+"""The same of one series of differences; from our own simulations, for correlations up to 0.5."""
+_CONSTANT = 1e-9
+"""A column whose sum of squares is below this does not vary."""
 
 
 @dataclass(frozen=True)
@@ -41,18 +46,39 @@ class Sample:
     counts: Floats
     variance: float
     df: float
+    again: Sample | None = None
+    """The same means by a second model, which must agree (``carry_over``); its counts are effective ones."""
 
     @classmethod
-    def of(cls, values: Floats) -> Sample:
-        """The sample of these values, (units, conditions), NaN where a unit was not measured under a condition."""
+    def of(cls, values: Floats, beside: Floats | None = None) -> Sample:
+        """The sample of these values, (units, conditions), NaN where a unit was not measured under a condition.
+
+        With a column ``beside`` each mean is that of units in which it is 0, by a regression on it.
+        """
         known = ~np.isnan(values)
         counts = known.sum(axis=0).astype(np.float64)
-        means = np.where(known, values, 0).sum(axis=0) / np.where(counts, counts, np.nan)
-        residuals = np.where(known, values - means, 0)
-        df = float(np.maximum(counts - 1, 0).sum())
+        measured = np.where(counts, counts, np.nan)
+        means = np.where(known, values, 0).sum(axis=0) / measured
+        residuals, free = np.where(known, values - means, 0), counts - 1
+        if beside is not None:
+            middle = np.where(known, beside, 0).sum(axis=0) / measured
+            away = np.where(known, beside - middle, 0)
+            squares = (away**2).sum(axis=0)
+            varies = squares > _CONSTANT
+            slopes = (away * residuals).sum(axis=0) / np.where(varies, squares, np.inf)
+            means, residuals, free = means - slopes * middle, residuals - away * slopes, free - varies
+            counts = 1 / (1 / measured + middle**2 / np.where(varies, squares, np.inf))
+        df = float(np.maximum(free, 0).sum())
         if df == 0:
             return cls(means, counts, float("nan"), 0.0)
         return cls(means, counts, float((residuals**2).sum()) / df, independent_df(residuals, df))
+
+    def judged(self, variance: float, df: float) -> Sample:
+        """The sample with another variance and its degrees of freedom; those of a second model change alike."""
+        again = self.again and replace(
+            self.again, variance=self.again.variance * variance / self.variance, df=self.again.df * df / self.df
+        )
+        return replace(self, variance=variance, df=df, again=again)
 
 
 @dataclass(frozen=True)
@@ -61,6 +87,15 @@ class Correlation:
 
     variance: float = 1.0
     df: float = 1.0
+
+    @classmethod
+    def of_series(cls, values: Floats) -> Correlation:
+        """What the correlation of neighbouring units adds to the error of a mean of (units, conditions)."""
+        known = ~np.isnan(values)
+        residuals = np.where(known, values - Sample.of(values).means, 0)
+        squares, units = float((residuals**2).sum()), len(values)
+        plain = float((residuals[1:] * residuals[:-1]).sum()) / squares if squares else 0.0
+        return cls(*inflation(plain, units, units, 1, _OF_A_SERIES))
 
     def of(self, sample: Sample) -> Sample:
         """The sample with the variance and the degrees of freedom that allow for it."""
@@ -121,7 +156,8 @@ def half_widths(samples: Sequence[Sample], confidence: float = 0.95) -> Floats:
 def two_sided_p(samples: Sequence[Sample]) -> float:
     """The probability by chance of such a mean of one condition, or of such a difference of two samples' means.
 
-    Of two samples with the fewer degrees of freedom, which errs on the safe side. NaN without a variance.
+    Of two samples with the fewer degrees of freedom, and of two models the larger one, which errs on the safe side.
+    NaN without a variance.
 
     Example:
         >>> round(two_sided_p([Sample.of(np.array([[0.1], [0.2], [0.3]]))]), 3)
@@ -129,6 +165,16 @@ def two_sided_p(samples: Sequence[Sample]) -> float:
     """
     if not samples:
         return float("nan")
+    return float(np.max([_p(model) for model in models(samples)]))
+
+
+def models(samples: Sequence[Sample]) -> list[list[Sample]]:
+    """The samples by each model that they have, at least one."""
+    second = [sample.again or sample for sample in samples]
+    return [list(samples), *([second] if any(sample.again for sample in samples) else [])]
+
+
+def _p(samples: Sequence[Sample]) -> float:
     means = samples[0].means - (samples[1].means if len(samples) > 1 else 0)
     error = float(np.sqrt(sum(one.variance / one.counts[0] for one in samples)))
     if not error > 0:

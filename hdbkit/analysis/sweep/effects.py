@@ -8,6 +8,7 @@ settings interact, the verdict on each configuration is more precise.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -53,15 +54,16 @@ def main_effects(
         for scope in scopes
     ]
     estimable = [(change, scope, contrasts) for change, scope, contrasts in asked if contrasts]
-    decidable = bool(estimable) and model.df > 0 and usable(runs)["block"].nunique() > 1
+    decidable = bool(estimable) and model.is_replicated and usable(runs)["block"].nunique() > 1
     tail = (1 - level) / 2 / max(len(estimable), 1)
     effects = []
     for change, scope, contrasts in estimable:
         users = None if scope is counts else scope[0]
         estimate = model.estimate(np.mean(contrasts, axis=0))
-        df = estimate.df if decidable else float("nan")
-        differs, alike = (-float(scipy.special.stdtrit(df, share)) for share in (tail, 2 * tail))
-        interval = Interval.around(metric, estimate.value, estimate.error, differs, alike)
+        interval = Interval.around(
+            metric, estimate,
+            lambda df: (-scipy.special.stdtrit(df if decidable else math.nan, [tail, 2 * tail])).tolist(),
+        )  # fmt: skip
         subject = f"{change}" + (f" at {virtual_users(users)}" if users else "")
         reference = f"{change.setting}={change.reference}" + (" in these runs" if STRETCH in runs else "")
         if interval.is_known:

@@ -128,7 +128,7 @@ def _judged(
 ) -> Ratio:
     first, other, sets, here = about
     estimate = model.estimate(simple[1] - simple[0])
-    interval = Interval.around(metric, estimate.value, estimate.error, *critical(estimate.df))
+    interval = Interval.around(metric, estimate, critical)
     judged = interval.judged(smallest_effect)
     verdict = _VERDICTS[judged["verdict"]]
     alone, together, other_alone, other_together = np.exp(simple @ model.coefficients).tolist()

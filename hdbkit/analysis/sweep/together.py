@@ -7,7 +7,7 @@ by the number of figures (Bonferroni), and within each by Dunnett's intervals.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -65,9 +65,7 @@ def _moderated(models: Sequence[BlockModel], of_figures: Sequence[pd.DataFrame])
         residuals[rows, column] = models[position].residuals
     own, df = np.array([[models[position].noise ** 2, models[position].df] for position in noisy]).T
     for position, more, worth in zip(noisy, *_factors(own, df, residuals), strict=True):
-        one = models[position]
-        variances, cell_df = one.variances * more, one.cell_df * worth
-        found[position] = replace(one, variances=variances, cell_df=cell_df, df=round(one.df * worth))
+        found[position] = models[position].judged(more, worth)
     return found
 
 

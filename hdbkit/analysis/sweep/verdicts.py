@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.statistics.block_model import BlockModel, Cell, EffectEstimate, usable
+from hdbkit.analysis.statistics.block_model import BlockModel, Cell, usable
+from hdbkit.analysis.statistics.carry_over import EffectEstimate
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.power import POWER, Critical, blocks_needed, least_found
 from hdbkit.analysis.statistics.selection import candidates, shrunken
@@ -159,7 +160,9 @@ def _question(
         replicated = min(counts[users, configuration], counts.get((users, baseline), 0)) >= 2
         if configuration != baseline and contrast is not None and replicated:
             contrasts[users, configuration] = contrast
-    estimates = {cell: model.estimate(contrast) for cell, contrast in contrasts.items()} if model.df > 0 else {}
+    estimates = (
+        {cell: model.estimate(contrast) for cell, contrast in contrasts.items()} if model.is_replicated else {}
+    )
     counts_compared = {users: [cell for cell in estimates if cell[0] == users] for users, _ in estimates}
     family, may_be_best, shrunken_logs = list[list[float]](), set[Cell](), dict[Cell, float]()
     for users, compared in counts_compared.items():
@@ -178,7 +181,7 @@ def _question(
         baseline,
         smallest_effect,
         "the baseline in these runs" if STRETCH in runs else "the baseline",
-        _later(contrasts, later, model, done, settled),
+        _later(contrasts, later, model, done, settled, baseline),
     )
 
 
@@ -192,13 +195,15 @@ def _later(
     model: BlockModel,
     done: pd.DataFrame,
     settled: Collection[Cell],
+    baseline: int,
 ) -> Callable[[int, float], Critical]:
     """The critical values after a number of blocks, in which every comparison runs that is not settled."""
     present = int(done["block"].max()) if contrasts else 0
     strata = model.strata / max(done.groupby(["virtual_users", "block"]).ngroups, 1)  # of each planned block
     groups = max(len({users for users, _ in contrasts}), 1)
-    family = equal_replication(-(-len(contrasts) // groups), groups)
-    open_ = sum(cell not in settled for cell in contrasts)
+    of_baseline = max(round(int((done["configuration"] == baseline).sum()) / max(model.strata, 1)), 1)
+    family = equal_replication(-(-len(contrasts) // groups), groups, of_baseline)
+    open_ = sum(cell not in settled for cell in contrasts) + groups * (of_baseline - 1)
 
     @cache
     def later(blocks: int, known: float) -> Critical:
@@ -242,16 +247,15 @@ def _unmeasured(runs: pd.DataFrame, cell: Cell, subject: str) -> dict[str, Any]:
 def _decided(
     question: _Question, cell: Cell, estimate: EffectEstimate, done: pd.DataFrame, subject: str
 ) -> dict[str, Any]:
-    critical = question.critical(estimate.df)
-    interval = Interval.around(question.metric, estimate.value, estimate.error, critical.differs, critical.alike)
+    interval = Interval.around(question.metric, estimate, question.critical)
     judged = interval.judged(question.smallest_effect)
     here = int(done[done["virtual_users"] == cell[0]]["block"].nunique())
     needed = _needed(question, estimate, here) if judged["verdict"] is Verdict.UNDECIDED else None
     advice = f"{needed_text(needed)} would decide with {share(POWER)}" if needed_text(needed) else ""
     seen = None
     if judged["verdict"] is Verdict.UNDECIDED:
-        half = critical.differs * estimate.error
-        seen = found_from(least_found(half, estimate.error, critical.df), question.metric)
+        widths = [(question.critical(one.df).differs * one.error, one.error, one.df) for one in estimate.models]
+        seen = found_from(max(least_found(*one) for one in widths), question.metric)
     words = sentence(subject, question.reference, interval, question.smallest_effect, advice=advice, detected=seen)
     return {**judged, "needed": needed, "detectable": seen, "sentence": words}
 
@@ -267,7 +271,7 @@ def _reason(question: _Question, done: pd.DataFrame, cell: Cell, count: int) -> 
     if count < 2 or len(of_baseline) < 2:
         plural = "s" if count > 1 else ""
         return f"it has {count} finished run{plural} and the baseline {len(of_baseline)}; 2 each are needed"
-    if question.model.df < 1:
+    if not question.model.is_replicated:
         return "too few runs to estimate the noise"
     return "it was never in one block with the baseline"
 
@@ -275,10 +279,11 @@ def _reason(question: _Question, done: pd.DataFrame, cell: Cell, count: int) -> 
 def _needed(question: _Question, estimate: EffectEstimate, present: int) -> Needed:
     """The total number of blocks that would decide, if the present ratio and noise are the true ones."""
     limits = [abs(float(np.log(question.metric.score(1 + side * question.smallest_effect)))) for side in (-1, 1)]
-    noise = estimate.error * float(np.sqrt(present / 2))
-    known = estimate.df / question.model.df
+    widest = max(estimate.models, key=lambda one: one.error)
+    noise = widest.error * float(np.sqrt(present / 2))
+    known = widest.df / question.model.df
     return blocks_needed(
-        estimate.value, min(limits), noise, estimate.df, present, lambda blocks: question.later(blocks, known)
+        estimate.value, min(limits), noise, widest.df, present, lambda blocks: question.later(blocks, known)
     )
 
 

@@ -13,6 +13,7 @@ import scipy
 from hdbkit.analysis.run.schedule import RATE_DECIDES, kept_its_rate
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.analysis.statistics.block_model import BlockModel, usable
+from hdbkit.analysis.statistics.carry_over import few_blocks_note
 from hdbkit.analysis.statistics.power import POWER
 from hdbkit.analysis.sweep.observations import sliced
 from hdbkit.analysis.sweep.verdicts import configuration_labels
@@ -155,18 +156,12 @@ def _unequal_noise(model: BlockModel, labels: Mapping[int, str]) -> list[str]:
     return found
 
 
-def alternation_note(runs: pd.DataFrame, ratios: Sequence[Ratio]) -> list[str]:
-    """Why two configurations whose order alternated strictly may differ by a wave on the host; one phrase at most."""
+def wave_note(runs: pd.DataFrame, ratios: Sequence[Ratio]) -> list[str]:
+    """Why two configurations in few blocks may differ by a wave on the host; one phrase at most."""
     done, decided = usable(runs), any(ratio.verdict.differs for ratio in ratios)
     if sliced(runs) or not decided or done["configuration"].nunique() != 2 or done["virtual_users"].nunique() > 1:
         return []
-    first = done.sort_values("number").groupby("block")["configuration"].first().to_numpy()
-    if len(first) < 2 or (first[1:] == first[:-1]).any():
-        return []
-    return [
-        f"The order of the two configurations alternated in all {len(first)} blocks, so a wave on the host with a "
-        "period of exactly two blocks would count as a difference; more blocks exclude that"
-    ]
+    return [note[0].upper() + note[1:] for note in [few_blocks_note(done["block"].nunique())] if note]
 
 
 def _drift(centred: pd.DataFrame, metric: Metric) -> list[str]:

@@ -176,7 +176,7 @@ def plan_html(plan: SweepPlan) -> str:
     more = f" It ends after {ends} blocks if every verdict is decided by then." if ends else ""
     more += " A configuration that is decided is not run in later blocks." if ends and spec.drop_decided else ""
     more += f" Then {fresh} further blocks of the three best configurations and the baseline follow." if fresh else ""
-    each = f"{plan.slices.described}, " if plan.slices else f"{many(len(plan.configurations), 'configuration')} x "
+    each = f"{plan.slices.described}, " if plan.slices else f"{plan.made_of} x "
     note = on_server_note(plan)
     more += f" {html.escape(note[:1].upper() + note[1:])}." if note else ""
     return (

@@ -1,8 +1,9 @@
 """The runs of a sweep's blocks, in order.
 
 A block runs every configuration once at each number of virtual users, in a random order (``run_order``), so that what
-changes on the machine affects all configurations alike. The order of a block and the seed of its runs depend only on
-the sweep's seeds and the block's number, so that adding blocks does not change existing ones.
+changes on the machine affects all configurations alike; the baseline, with which all are compared, about as often as
+the square root of their number. The order of a block and the seed of its runs depend only on the sweep's seeds and
+the block's number, so that adding blocks does not change existing ones.
 
 If factors require rebuilding the schema, a block groups its runs by schema, with the schemas in random order, to
 minimize rebuilds: a split-plot design. The runs of a block that use the same schema share one build, so the unit of a
@@ -12,12 +13,13 @@ comparison between schemas is a block (``block_model``).
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from hdbkit.config import SweepSpec
 from hdbkit.config.sweep_factors import schema_factors
 from hdbkit.experiment.plan import PlannedRun
-from hdbkit.run_order import in_turn
+from hdbkit.run_order import baseline_runs, in_turn
 
 ComparedCell = tuple[int, int]
 """Virtual users and configuration, which are compared with the baseline."""
@@ -64,8 +66,9 @@ def block_order(
     """
     compared = list(itertools.product(range(1, len(configurations)), spec.virtual_users))
     open_ = [(configuration, users) for configuration, users in compared if (users, configuration) not in decided]
-    counts = {users for _, users in (open_ if compared else ())}
-    positions = [*((0, users) for users in spec.virtual_users if users in counts or not compared), *open_]
+    counts = Counter(users for _, users in open_)
+    baseline = {users: baseline_runs(counts[users]) for users in spec.virtual_users if counts[users] or not compared}
+    positions = [*((0, users) for users, times in baseline.items() for _ in range(times)), *open_]
     of_each = [(*_schema(one), *(one[name] for name in together)) for one in configurations]
     schemas = list(dict.fromkeys(of_each))
     turns = dict(zip(schemas, in_turn(len(schemas), spec.seed, block), strict=True))

@@ -22,8 +22,9 @@ from hdbkit.databases import database
 from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.sweep.block_order import ComparedCell, block_order, numbered_runs, runs_of_blocks
 from hdbkit.experiment.plan import ASSUMED_OVERHEAD_S, MAX_RUNS, Cell, Design, OneTargetPlan, PlannedRun
+from hdbkit.run_order import baseline_runs
 from hdbkit.slices import Slices
-from hdbkit.text import duration_text
+from hdbkit.text import duration_text, many
 from hdbkit.workloads import metric_of, workload
 
 ASSUMED_ROWS_PER_S = 160_000
@@ -104,7 +105,14 @@ class SweepPlan(OneTargetPlan):
         spec = self.spec
         if spec.strategy is not Strategy.GRID or spec.compare_by is CompareBy.SLICES:
             return None
-        return Design(len(self.configurations) - 1, len(spec.virtual_users), spec.looks or (spec.blocks,))
+        compared, looks = len(self.configurations) - 1, spec.looks or (spec.blocks,)
+        return Design(compared, len(spec.virtual_users), looks, baseline_runs(compared))
+
+    @property
+    def made_of(self) -> str:
+        """What a block runs at each number of virtual users: ``4 configurations with 2 runs of the baseline``."""
+        count = len(self.configurations)
+        return f"{many(count, 'configuration')}{_baseline_text(baseline_runs(count - 1))}"
 
     @property
     def abort(self) -> AbortRules:
@@ -205,6 +213,11 @@ class SweepPlan(OneTargetPlan):
         return base.with_(**factor_values(schema_factors(), configuration))
 
 
+def _baseline_text(times: int) -> str:
+    """How often a block runs the baseline, behind the number of configurations; empty for once."""
+    return f" with {times} runs of the baseline" if times > 1 else ""
+
+
 def _target_in(target: Target, configuration: Mapping[str, str]) -> Target:
     """The target with the options of a configuration.
 
@@ -250,11 +263,13 @@ def plan_sweep(
     grid = grid_from(spec)
     apart = grid.configurations[:1] if slices else grid.configurations
     size = len(apart)
-    count = size * len(spec.virtual_users) * spec.blocks
+    times = baseline_runs(size - 1)
+    count = (size - 1 + times) * len(spec.virtual_users) * spec.blocks
     if count > MAX_RUNS:
         raise InputError(
-            f"the sweep '{spec.name}' would have {count} runs ({size} configurations x {len(spec.virtual_users)} "
-            f"counts of virtual users x {spec.blocks} blocks), more than the maximum of {MAX_RUNS}; give fewer values"
+            f"the sweep '{spec.name}' would have {count} runs ({size} configurations{_baseline_text(times)} x "
+            f"{len(spec.virtual_users)} counts of virtual users x {spec.blocks} blocks), more than the maximum of "
+            f"{MAX_RUNS}; give fewer values"
         )
     _check_metric(spec, grid.configurations)
     for configuration in grid.configurations:
