@@ -47,6 +47,8 @@ class Interval:
     high: float
     inner: tuple[float, float] | None = None
     """The ends at twice the error rate: two one-sided tests of equivalence; without them, ``low`` and ``high``."""
+    at_every_look: bool = False
+    """Whether it holds at every number of blocks, without any plan of looks."""
 
     @classmethod
     def around(cls, metric: Metric, value: float, error: float, differs: float, alike: float) -> Interval:
@@ -57,6 +59,16 @@ class Interval:
         away = error * np.array([0, -differs, differs, -alike, alike])
         ratio, low, high, least, most = np.exp(np.clip(value + away, -_MAX_LOG, _MAX_LOG)).tolist()
         return cls(metric, ratio, low, high, (least, most))
+
+    @classmethod
+    def of_every_look(cls, metric: Metric, value: float, half: float) -> Interval:
+        """The interval of an estimate on the log scale that holds at every number of blocks.
+
+        It decides equivalence as well: it has no ends at twice the error rate.
+        """
+        away = half * np.array([0, -1, 1])
+        ratio, low, high = np.exp(np.clip(value + away, -_MAX_LOG, _MAX_LOG)).tolist()
+        return cls(metric, ratio, low, high, at_every_look=True)
 
     @property
     def is_known(self) -> bool:
@@ -212,6 +224,7 @@ def sentence(
     Of an undecided one ``detected`` is the change that would have been found, and ``advice`` the way out.
     """
     metric, verdict = interval.metric, interval.verdict(smallest_effect)
+    holds = ", which holds at every number of blocks" if interval.at_every_look else ""
     ratio, low, high = interval.ratio, interval.low, interval.high
     if verdict is Verdict.UNDECIDED:
         more = f"; {advice}" if advice else ""
@@ -224,7 +237,7 @@ def sentence(
     if verdict is Verdict.EQUIVALENT:
         ends = interval.inner or (low, high)
         at = 2 * confidence - 1 if interval.inner else confidence
-        within = f"{share(at)} interval {' to '.join(change(one, metric) for one in ends)}"
+        within = f"{share(at)} interval {' to '.join(change(one, metric) for one in ends)}{holds}"
         return f"{subject}: equivalent to {reference} within {share(smallest_effect)} ({within})"
     if _times(ratio, metric):
         said = f"{low:.2f} to {high:.2f}"
@@ -232,7 +245,8 @@ def sentence(
         near, far = sorted(abs(metric.from_score(end) - 1) * 100 for end in (low, high))
         said = f"{near:.1f} % to {far:.1f} %"
     text = (
-        f"{changed(subject, ratio, metric)} {against(ratio, metric, reference)} ({share(confidence)} interval {said})"
+        f"{changed(subject, ratio, metric)} {against(ratio, metric, reference)} "
+        f"({share(confidence)} interval {said}{holds})"
     )
     small = f", less than the {share(smallest_effect)} that matter"
     return text + (small if interval.small(smallest_effect) else "")

@@ -37,6 +37,7 @@ from hdbkit.analysis.comparison.sides import (
     plain_names,
     settings_apart,
 )
+from hdbkit.analysis.statistics.sequential import Anytime
 from hdbkit.api.executing import executing
 from hdbkit.api.experiment_result import ExperimentResult, measured_cells
 from hdbkit.api.result import Result
@@ -49,6 +50,7 @@ from hdbkit.charts.wait_charts import explained
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.config.target import target_names
+from hdbkit.config.until_decided import MAX_BLOCKS, until_decided_of
 from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.comparison import ComparisonPlan
 from hdbkit.experiment.plan import new_experiment_id
@@ -213,7 +215,7 @@ class Comparison(ExperimentResult):
         """
         base, new = self.sides.values()
         at_most_users = (self.compared.by_users or (self.ratio,))[-1]
-        return explain(base, new, Level.of(at_most_users, self.compared.confidence))
+        return explain(base, new, Level.of(at_most_users, self.compared.level))
 
     @property
     def command(self) -> str:
@@ -251,7 +253,7 @@ class Comparison(ExperimentResult):
             side: [result.manifest for result in runs] for side, runs in ((BASE, self.base), (NEW, self.new))
         }
         latencies_us = pd.DataFrame.from_dict(rows, orient="index", columns=list(keys))
-        return compared_quantiles(runs_of(manifests), latencies_us, self.compared, self.compared.confidence)
+        return compared_quantiles(runs_of(manifests), latencies_us, self.compared, self.compared.level)
 
     @property
     def _operations_per_s(self) -> Ratio:
@@ -383,7 +385,9 @@ class ComparisonVerbs(RunVerbs):
         new: Side | Target,
         *,
         together: bool = False,
-        blocks: int = DEFAULT_BLOCKS,
+        blocks: int | None = None,
+        until_decided: bool = False,
+        within_s: float | None = None,
         workload: WorkloadSpec | Path | str | None = None,
         load: Load | None = None,
         virtual_users: Sequence[int] = (),
@@ -400,7 +404,11 @@ class ComparisonVerbs(RunVerbs):
             new: as ``base``.
             together: measure both sides at the same time instead, on two servers. On a busy host this needs far fewer
                 blocks; each side is measured under the load of the other.
-            blocks: the number of runs of each side at each user count.
+            blocks: the number of runs of each side at each user count, by default 6; until it is decided the maximum,
+                by default 60.
+            until_decided: end after the block that decides every verdict. The intervals hold at every number of
+                blocks, so they are wider than those of a number of blocks that was chosen before.
+            within_s: with ``until_decided``: the maximum duration, in seconds.
             workload: replaces that of both sides; a target takes the other side's, else the default workload.
             load: its given fields replace those of both sides; a target takes the other side's load, else the
                 default.
@@ -411,19 +419,28 @@ class ComparisonVerbs(RunVerbs):
             smallest_effect: the smallest relevant relative difference.
 
         Raises:
-            InputError: a run does not exist, or a side cannot be measured.
+            InputError: a run does not exist, a side cannot be measured, or ``until_decided`` is not possible.
 
         Example:
             >>> planned = hdbkit.plan_comparison("server-17", "server-18", blocks=8)  # doctest: +SKIP
             >>> hdbkit.start_experiment(planned).wait().gate(-0.02).verdict  # doctest: +SKIP
         """
+        until = until_decided_of(until_decided, within_s)
+        if until and together:
+            raise InputError(
+                "until it is decided both sides are measured in turn, since blocks at the same time are not independent"
+            )
         works = {side: _work(given, self) for side, given in ((BASE, base), (NEW, new))}
         experiment_id = new_experiment_id(datetime.now(UTC), "compare")
+        blocks = blocks or (MAX_BLOCKS if until else DEFAULT_BLOCKS)
         counts = counts_of(works, load, virtual_users, blocks)
         sides = sides_of(self, works, workload=workload, load=load, label=label or experiment_id)
         if together and len({one.target.url for one in sides}) < len(sides):
             raise InputError("both sides are the same target: its runs can be measured in turn, but not together")
         seed = label or experiment_id
+        before = ends_of(self, ComparisonPlan, "label", sides[0].label)
+        if until and before:
+            raise InputError(f"a comparison until it is decided needs a label of its own; '{label}' has runs already")
         return ComparisonPlan(
             experiment_id=experiment_id,
             configurations=tuple({"side": one.name} for one in sides),
@@ -433,7 +450,8 @@ class ComparisonVerbs(RunVerbs):
             blocks=blocks,
             seed=seed,
             prepared=preparation or Preparation(),
-            before=ends_of(self, ComparisonPlan, "label", sides[0].label),
+            before=before,
+            until_decided=until,
             together=together,
             names=_names(base, new),
             smallest_effect=smallest_effect,
@@ -468,6 +486,7 @@ class ComparisonVerbs(RunVerbs):
             plan.smallest_effect,
             again=again,
             confidence=plan.confidence,
+            anytime=plan.anytime,
             experiment_id=plan.experiment_id,
         )
 
@@ -496,6 +515,7 @@ def of_sides(
     *,
     again: Again | None = None,
     confidence: float = 0.95,
+    anytime: Anytime | None = None,
     experiment_id: str = "",
     kind: str = "comparison",
 ) -> Comparison:
@@ -509,8 +529,8 @@ def of_sides(
     timed = [one.manifest for results in sides.values() for one in results]
     manifests, metric, left_out = comparable_runs(_finished(sides))
     shared, runs = _with_manifests(sides, manifests), runs_of(manifests)
-    found = compared(runs, metric, smallest_effect, confidence, again, plain_names(names))
-    each = compared_by_operation(runs, timed, metric, found, confidence)
+    found = compared(runs, metric, smallest_effect, confidence, again, plain_names(names), anytime)
+    each = compared_by_operation(runs, timed, metric, found, found.level)
     return Comparison(shared[BASE], shared[NEW], found, names, workspace, each, left_out, experiment_id, kind)
 
 

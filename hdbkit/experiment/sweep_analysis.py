@@ -13,7 +13,7 @@ from hdbkit.analysis.comparison.plans import ChangedPlan, changed_note, changed_
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
-from hdbkit.analysis.statistics.sequential import Spending
+from hdbkit.analysis.statistics.sequential import Anytime, Spending
 from hdbkit.analysis.sweep import warnings
 from hdbkit.analysis.sweep.answers import answer, best_of, candidates_note, winner_answer
 from hdbkit.analysis.sweep.effects import main_effects
@@ -26,7 +26,7 @@ from hdbkit.analysis.sweep.search import early_ends_note
 from hdbkit.analysis.sweep.slices import slice_notes, slice_warnings
 from hdbkit.analysis.sweep.winners import winners
 from hdbkit.config.metric import Measure, Metric
-from hdbkit.experiment.kinds.sweep.deciding import judged, spending
+from hdbkit.experiment.kinds.sweep.deciding import judged, rule, spending
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.experiment_runs import ENDED_EARLY, each_run, runs_frame
@@ -105,7 +105,8 @@ class SweepAnalysis:
     def winner_ratios(self) -> list[Ratio]:
         """The configurations that were repeated in fresh blocks, the fastest first; none without such blocks."""
         runs = self.runs[self.runs["fresh"]]
-        level = self.spending.left(self.plan.ended_after or self.plan.spec.blocks)
+        spent = spending(self.plan, self.folder.journal.state)
+        level = spent.left(self.plan.ended_after or self.plan.spec.blocks)
         return winners(self.cell_ratios, runs, self.metric, self.plan.spec.smallest_effect, level=level)
 
     @cached_property
@@ -177,12 +178,12 @@ class SweepAnalysis:
     def level(self) -> float:
         """The level of the intervals of the present look, so that those of all looks hold with 95 %."""
         ended = self.grid_runs[self.grid_runs["status"].isin(["done", "failed"])]
-        return self.spending.level(int(ended["block"].max()) if len(ended) else 0)
+        return self.rule.level(int(ended["block"].max()) if len(ended) else 0)
 
     @cached_property
-    def spending(self) -> Spending:
-        """How the sweep spends its error rate over all looks at its results, also when blocks are added."""
-        return spending(self.plan, self.folder.journal.state)
+    def rule(self) -> Spending | Anytime:
+        """The level of the intervals of all looks at its results, also when blocks are added."""
+        return rule(self.plan, self.folder.journal.state)
 
     @cached_property
     def answer(self) -> str:
@@ -221,7 +222,7 @@ class SweepAnalysis:
         effects = changed_effects(self.interaction_ratios, self.effect_ratios, self.metric, spec.smallest_effect)
         split = [_SPLIT_PLOT] if len(self.plan.rebuilds) > 1 else []
         early = early_ends_note(self.runs)
-        looks = self.spending.note(self.plan.ended_after, self.level)
+        looks = self.rule.note(self.plan.ended_after, self.level)
         slices, decided = slice_notes(self._slice_runs, self.observations), decided_note(self.cell_ratios)
         wave = warnings.alternation_note(self.runs, self.cell_ratios)
         return [
@@ -281,6 +282,9 @@ class SweepAnalysis:
     @cached_property
     def next_step(self) -> str:
         """The command that would settle undecided verdicts; empty for a sweep that takes no more blocks."""
+        if self.plan.until_decided is not None:
+            ended = self.folder.journal.state.finished and self.plan.ended_after is None
+            return f"to give it more time: {self._with_blocks(2 * self.plan.spec.blocks)}" if ended else ""
         fixed = self.plan.ended_after is not None or self.plan.winners
         return "" if fixed else warnings.next_step(self.cell_ratios, self._with_blocks)
 

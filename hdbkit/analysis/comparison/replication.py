@@ -90,6 +90,17 @@ def replication(runs: pd.DataFrame) -> Replication:
     return Replication(Unit.NONE, (), why)
 
 
+def in_blocks_of_plan(runs: pd.DataFrame) -> Replication:
+    """The design whose units are the blocks of one experiment with both sides; ``runs`` have their ``block``.
+
+    Blocks are units whatever the sessions are: an experiment that may end after each block fixes them beforehand.
+    """
+    means = runs.groupby(["side", "block", "virtual_users"])["score"].mean().unstack("virtual_users")
+    apart = (pd.DataFrame(means.loc[NEW]) - pd.DataFrame(means.loc[BASE])).dropna()
+    words = f"{many(len(apart), 'block')}, of which each difference is one value"
+    return Replication(Unit.BLOCKS, (apart.to_numpy(dtype=np.float64),), words)
+
+
 def _in_shared(runs: pd.DataFrame, apart: pd.DataFrame) -> Replication:
     """The design of sessions with both sides, whose differences are ``apart``."""
     words = f"{len(apart)} sessions with both sides"

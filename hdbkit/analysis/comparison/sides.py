@@ -16,11 +16,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.comparison.replication import BASE, NEW, Noise, Replication, Unit, noise, replication
+from hdbkit.analysis.comparison.replication import (
+    BASE,
+    NEW,
+    Noise,
+    Replication,
+    Unit,
+    in_blocks_of_plan,
+    noise,
+    replication,
+)
 from hdbkit.analysis.run.schedule import RATE_DECIDES, kept_its_rate
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.statistics.power import MAX_BLOCKS, POWER, Critical, blocks_needed, least_found
+from hdbkit.analysis.statistics.sequential import Anytime
 from hdbkit.analysis.statistics.two_samples import Sample, half_widths
 from hdbkit.analysis.wording import WATCHED, Interval, blocks_text, found_from, percent, sentence
 from hdbkit.caution import Caution, Kind
@@ -59,6 +69,13 @@ class Compared:
     """The smallest relevant relative difference."""
     confidence: float
     """Of its intervals."""
+    anytime: Anytime | None = None
+    """Where its intervals hold at every number of blocks."""
+
+    @property
+    def level(self) -> float:
+        """The level of intervals of further figures."""
+        return self.anytime.level(len(self.design.samples[0])) if self.anytime else self.confidence
 
     @property
     def each(self) -> tuple[Ratio, ...]:
@@ -71,7 +88,11 @@ class Compared:
         found = [] if self.design.unit is Unit.NONE else [self.design.words]
         if self.design.unit is Unit.BLOCKS:
             found.append("how the sides compare in other sessions is not estimated")
-        if self.confidence > _ALONE:
+        if self.anytime is not None:
+            found.append(
+                f"the intervals hold at every number of blocks with {share(self.confidence)}, whenever it ends"
+            )
+        elif self.confidence > _ALONE:
             level = share(self.confidence)
             found.append(
                 f"intervals of {level} each, so that those of all comparisons and numbers of blocks hold with 95 %"
@@ -107,6 +128,7 @@ def compared(
     confidence: float = 0.95,
     again: Again | None = None,
     names: tuple[str, str] = (BASE, NEW),
+    anytime: Anytime | None = None,
 ) -> Compared:
     """Compare the side ``NEW`` with the side ``BASE``.
 
@@ -118,18 +140,30 @@ def compared(
         confidence: of the intervals.
         again: for the advice.
         names: of both sides, for the sentences.
+        anytime: intervals that hold at every number of blocks, in place of ``confidence``; ``runs`` have their
+            ``block`` then.
     """
     common = common_counts(runs)
     several = bool(common) and runs["virtual_users"].nunique() > 1
     same = scored(runs, metric)
-    design, seen = replication(same), noise(same)
+    design, seen = in_blocks_of_plan(same) if anytime else replication(same), noise(same)
     cells = same.groupby(["side", "virtual_users"])["score"].agg(["count", "mean"])
     plain = (cells["mean"][NEW] - cells["mean"][BASE]).to_numpy(dtype=float)
     overall = over_counts(design)
     samples = [design.sample(values) for values in overall]
-    (contrast,) = contrasts(samples, plain.mean(keepdims=True), confidence)
-    advice = _advice(design, overall, seen, contrast.estimate, smallest_effect, confidence, again or Again())
-    question = Question(metric, names, advice, smallest_effect, confidence, _why(design))
+    again = again or Again()
+    if anytime is not None:
+        confidence, level = anytime.confidence, anytime.level(len(overall[0]))
+    else:
+        level = confidence
+    (contrast,) = contrasts(samples, plain.mean(keepdims=True), level)
+    if anytime is not None:
+        advice = f"more blocks may decide: {again.resume} --blocks {2 * len(overall[0])}"
+    else:
+        advice = _advice(design, overall, seen, contrast.estimate, smallest_effect, confidence, again)
+    question = Question(
+        metric, names, advice, smallest_effect, confidence, _why(design), at_every_look=anytime is not None
+    )
     subject = f"{names[1]} (mean over {many(len(common), 'count')} of virtual users)" if several else names[1]
     runs_of_side = {side: int(cells["count"][side].sum()) for side in (BASE, NEW)}
     ratio = question.judged(
@@ -141,8 +175,12 @@ def compared(
         runs=runs_of_side[NEW],
     )
     if not several:
-        return Compared(ratio, (), design, seen, advice, smallest_effect, confidence)
-    each = contrasts([design.sample(values) for values in design.samples], plain, confidence)
+        return Compared(ratio, (), design, seen, advice, smallest_effect, confidence, anytime)
+    if anytime is not None:
+        columns = zip(design.samples[0].T[:, :, None], plain[:, None], strict=True)
+        each = [contrasts([Sample.of(values)], mean, level)[0] for values, mean in columns]
+    else:
+        each = contrasts([design.sample(values) for values in design.samples], plain, confidence)
     by_users = tuple(
         question.judged(
             f"{names[1]} at {virtual_users(int(count))}",
@@ -154,7 +192,8 @@ def compared(
         )
         for count, contrast in zip(common, each, strict=True)
     )
-    return Compared(_over_all(ratio, by_users), by_users, design, seen, advice, smallest_effect, confidence)
+    whole = _over_all(ratio, by_users)
+    return Compared(whole, by_users, design, seen, advice, smallest_effect, confidence, anytime)
 
 
 def _over_all(mean: Ratio, by_users: Sequence[Ratio]) -> Ratio:
@@ -303,6 +342,8 @@ class Question:
     of: Of = Of.METRIC
     operation: str = ""
     quantile: str = ""
+    at_every_look: bool = False
+    """Whether the intervals hold at every number of blocks."""
 
     def judged(self, subject: str, contrast: Contrast, means: Sequence[float], **fields: int | None) -> Ratio:
         """A ratio from the contrast of its logarithms.
@@ -318,9 +359,12 @@ class Question:
                 f"{subject} against {reference} {percent(ratio, self.metric)}: undecided: {self.why}; {self.advice}"
             )
         else:
-            interval = Interval.around(self.metric, contrast.estimate, 1, contrast.half, contrast.inner)
+            if self.at_every_look:
+                interval = Interval.of_every_look(self.metric, contrast.estimate, contrast.half)
+            else:
+                interval = Interval.around(self.metric, contrast.estimate, 1, contrast.half, contrast.inner)
             judged = interval.judged(self.smallest_effect)
-            if judged["verdict"] is Verdict.UNDECIDED:
+            if judged["verdict"] is Verdict.UNDECIDED and not self.at_every_look:
                 judged["detectable"] = found_from(contrast.detectable, self.metric)
             words = sentence(
                 subject, reference, interval, self.smallest_effect, self.confidence, self.advice,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -18,9 +18,11 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.statistics.block_model import BlockModel, Cell, EffectEstimate, usable
-from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
+from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication, maximum_modulus
 from hdbkit.analysis.statistics.power import POWER, Critical, blocks_needed, least_found
 from hdbkit.analysis.statistics.selection import candidates, shrunken
+from hdbkit.analysis.statistics.sequential import Anytime
+from hdbkit.analysis.sweep.block_differences import block_differences
 from hdbkit.analysis.wording import CONFIDENCE, Interval, found_from, label, needed_text, sentence
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.experiment_runs import ENDED_EARLY, RUN_COLUMNS, STRETCH
@@ -47,8 +49,10 @@ class _Question:
     smallest_effect: float
     reference: str
     """What ratios refer to, in words."""
-    later: Callable[[int, float], Critical]
-    """The critical values after a number of blocks; of their degrees of freedom this share is a contrast's."""
+    later: Callable[[int, float], Critical] | None
+    """The critical values after a number of blocks; of their degrees of freedom this share is a contrast's.
+
+    None of intervals that hold at every number of blocks: they plan none."""
 
 
 def judge(
@@ -60,6 +64,7 @@ def judge(
     later: Callable[[int], float] | None = None,
     settled: Collection[Cell] = (),
     model: BlockModel | None = None,
+    anytime: Anytime | None = None,
 ) -> list[Ratio]:
     """The verdict on each configuration at each count of virtual users, in this order.
 
@@ -75,9 +80,13 @@ def judge(
         settled: comparisons that an earlier look decided (``looks``). The intervals are as wide as if they were still
             open, since which are open is known from the same runs.
         model: the fitted model of ``runs``, where its noise was judged together with that of other figures.
+        anytime: intervals that hold at every number of blocks, of the differences within blocks, in place of those of
+            the model.
     """
     model = model or BlockModel.fitted(runs, metric)
     question = _question(runs, metric, model, baseline, smallest_effect, level, later or (lambda _: level), settled)
+    if anytime is not None:
+        question = _at_every_look(question, anytime, usable(runs))
     labels = configuration_labels(runs, baseline)
     cells = sorted({(int(u), int(c)) for u, c in zip(runs["virtual_users"], runs["configuration"], strict=True)})
     several = len({users for users, _ in cells}) > 1
@@ -182,6 +191,17 @@ def _question(
     )
 
 
+def _at_every_look(question: _Question, anytime: Anytime, done: pd.DataFrame) -> _Question:
+    """The same question for intervals that hold at every number of blocks."""
+
+    def critical(df: float) -> Critical:
+        value = maximum_modulus(1, df, anytime.level(round(df) + 1))
+        return Critical(value, value, df)
+
+    estimates = block_differences(done, question.metric, question.estimates, question.baseline)
+    return replace(question, estimates=estimates, critical=critical, later=None)
+
+
 def _critical(family: Sequence[Sequence[float]], df: float, level: float) -> Critical:
     return Critical(critical_value(family, df, level), critical_value(family, df, 2 * level - 1), df)
 
@@ -243,13 +263,16 @@ def _decided(
     question: _Question, cell: Cell, estimate: EffectEstimate, done: pd.DataFrame, subject: str
 ) -> dict[str, Any]:
     critical = question.critical(estimate.df)
-    interval = Interval.around(question.metric, estimate.value, estimate.error, critical.differs, critical.alike)
+    if question.later is None:
+        interval = Interval.of_every_look(question.metric, estimate.value, critical.differs * estimate.error)
+    else:
+        interval = Interval.around(question.metric, estimate.value, estimate.error, critical.differs, critical.alike)
     judged = interval.judged(question.smallest_effect)
     here = int(done[done["virtual_users"] == cell[0]]["block"].nunique())
     needed = _needed(question, estimate, here) if judged["verdict"] is Verdict.UNDECIDED else None
     advice = f"{needed_text(needed)} would decide with {share(POWER)}" if needed_text(needed) else ""
     seen = None
-    if judged["verdict"] is Verdict.UNDECIDED:
+    if judged["verdict"] is Verdict.UNDECIDED and question.later:
         half = critical.differs * estimate.error
         seen = found_from(least_found(half, estimate.error, critical.df), question.metric)
     words = sentence(subject, question.reference, interval, question.smallest_effect, advice=advice, detected=seen)
@@ -272,13 +295,15 @@ def _reason(question: _Question, done: pd.DataFrame, cell: Cell, count: int) -> 
     return "it was never in one block with the baseline"
 
 
-def _needed(question: _Question, estimate: EffectEstimate, present: int) -> Needed:
+def _needed(question: _Question, estimate: EffectEstimate, present: int) -> Needed | None:
     """The total number of blocks that would decide, if the present ratio and noise are the true ones."""
+    if (later := question.later) is None:
+        return None
     limits = [abs(float(np.log(question.metric.score(1 + side * question.smallest_effect)))) for side in (-1, 1)]
     noise = estimate.error * float(np.sqrt(present / 2))
     known = estimate.df / question.model.df
     return blocks_needed(
-        estimate.value, min(limits), noise, estimate.df, present, lambda blocks: question.later(blocks, known)
+        estimate.value, min(limits), noise, estimate.df, present, lambda blocks: later(blocks, known)
     )
 
 
