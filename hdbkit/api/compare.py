@@ -428,7 +428,7 @@ class ComparisonVerbs(RunVerbs):
         until = until_decided_of(until_decided, within_s)
         if until and together:
             raise InputError(
-                "until it is decided both sides are measured in turn, since blocks at the same time are not independent"
+                "until it is decided both sides are measured in turn: blocks at the same time are not independent"
             )
         works = {side: _work(given, self) for side, given in ((BASE, base), (NEW, new))}
         experiment_id = new_experiment_id(datetime.now(UTC), "compare")

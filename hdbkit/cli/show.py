@@ -29,7 +29,7 @@ from hdbkit.experiment.kinds.sweep.slicing import on_server_note, unsuitable
 from hdbkit.report.ratio_tables import detail_tables, effect_table, ratio_tables
 from hdbkit.report.tables import Table as PageTable
 from hdbkit.results.finding import Finding, Of
-from hdbkit.text import many, number, plural, share, without_controls
+from hdbkit.text import duration_text, many, number, plural, share, without_controls
 from hdbkit.workloads import workload
 
 _LATENCIES = ("operation", "count", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")

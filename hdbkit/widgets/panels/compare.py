@@ -13,6 +13,8 @@ from hdbkit import api
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
 from hdbkit.api.run_list import RunList
 from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config.quantities import seconds_in
+from hdbkit.config.until_decided import MAX_BLOCKS
 from hdbkit.errors import InputError
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.experiment.sides import SidesPlan
@@ -22,7 +24,7 @@ from hdbkit.text import many
 from hdbkit.widgets.panels.loads import LoadPanel, blocks_field, text_field
 from hdbkit.widgets.parts.base import Shared, State, call_code, first_lines
 from hdbkit.widgets.parts.experiment_view import ExperimentView
-from hdbkit.widgets.parts.layout import LABELS, button, row
+from hdbkit.widgets.parts.layout import LABELS, button, row, until_decided_field
 from hdbkit.widgets.parts.run_view import Seen
 
 _RUNS, _TARGETS, _STORED = "Groups of runs", "Two targets in turn", "An experiment"
@@ -69,10 +71,16 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
         self.guarded(self.load)()
 
     def own_fields(self) -> list[ipywidgets.Widget]:
-        """The target to compare with the one that is chosen, and the number of blocks."""
+        """The target to compare with the one that is chosen, the number of blocks, and whether it ends earlier."""
         self.new = text_field("New", hint="name or URL of the other target")
         self.blocks = blocks_field(DEFAULT_BLOCKS)
-        return [self.new, self.blocks]
+        self.until_decided = until_decided_field()
+        self.until_decided.observe(self._take_blocks, "value")
+        self.within = text_field("Within", hint="with until decided, such as 10m")
+        return [self.new, self.blocks, self.until_decided, self.within]
+
+    def _take_blocks(self, change: Any) -> None:
+        self.blocks.value = MAX_BLOCKS if change["new"] else DEFAULT_BLOCKS
 
     def load(self) -> None:
         """Read the catalog, the newest runs first."""
@@ -113,7 +121,10 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
         return "\n".join([f"{first}groups = {{", *lines, "}", overlaid, *compared])
 
     def arguments(self, at: Any) -> tuple[list[Any], dict[str, Any]]:
-        return [at, self._new], {"blocks": self.blocks.value, "label": self.label}
+        more: dict[str, Any] = {"until_decided": True} if self.until_decided.value else {}
+        if within := self.within.value.strip():
+            more["within_s"] = seconds_in(within, "within")
+        return [at, self._new], {"blocks": self.blocks.value, **more, "label": self.label}
 
     def show_plan(self, plan: ExperimentPlan) -> None:
         """Fill the fields from a comparison of targets."""
@@ -121,7 +132,10 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
         if isinstance(plan, SidesPlan) and not plan.own_servers and len(plan.sides) == 2:
             base, new = plan.sides
             self.form.show(base.load)
+            self.until_decided.value = plan.until_decided is not None
             self.new.value, self.blocks.value = new.target.given, plan.blocks
+            within_s = plan.until_decided and plan.until_decided.within_s
+            self.within.value = f"{within_s:g}s" if within_s else ""
 
     # -- stored results -------------------------------------------------------------------------------------
 
