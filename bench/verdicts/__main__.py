@@ -5,11 +5,23 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bench.verdicts import checks, comparisons, dropping, highest_rate, noise, scaling, series, slices, sweeps
+from bench.verdicts import (
+    anytime,
+    checks,
+    comparisons,
+    dropping,
+    highest_rate,
+    noise,
+    scaling,
+    series,
+    slices,
+    sweeps,
+)
 from bench.verdicts.table import Statement, print_table
 
 PARTS = {
     "sweeps": sweeps.main,
+    "anytime": anytime.main,
     "dropping": dropping.main,
     "slices": slices.main,
     "scaling": scaling.main,
@@ -19,6 +31,7 @@ PARTS = {
 
 STATEMENTS: tuple[Statement, ...] = (
     *sweeps.STATEMENTS,
+    *anytime.STATEMENTS,
     *slices.CLAIMS,
     *comparisons.STATEMENTS,
     *checks.STATEMENTS,
