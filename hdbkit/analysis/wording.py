@@ -28,6 +28,7 @@ _MAX_WIDTH = 100.0
 """From this ratio of its ends on, an interval that includes 1 says nothing."""
 TOO_FEW = "too few runs"
 """What is written in place of such an interval."""
+_NO_COMPARISON = (Verdict.BASELINE, Verdict.NOT_RUN, Verdict.ENDED_EARLY, Verdict.FAILED)
 CONFIDENCE: Final = 0.95
 """With which all intervals of a sweep hold, at all of its looks."""
 
@@ -192,6 +193,23 @@ def _times(ratio: float, metric: Metric) -> bool:
 def percent_of_ratio(ratio: Ratio, metric: Metric) -> str:
     """The change that a ratio means, with its interval where it has one; empty where it is unknown."""
     return "" if ratio.ratio is None else percent_within(ratio.ratio, *ratio.interval, metric)
+
+
+def interim_words(done: int, planned: int) -> str:
+    """The place of a result before the look that gives verdicts: ``interim: 3 of 8 blocks``."""
+    return f"interim: {done} of {planned} blocks"
+
+
+def without_verdict(ratio: Ratio, metric: Metric, interim: str) -> Ratio:
+    """A ratio before the look that judges it: its interval, and no verdict. ``interim`` is its place.
+
+    One that an earlier look decided keeps its verdict, and one without an interval its reason.
+    """
+    if ratio.decided_after is not None or not ratio.is_known or ratio.verdict in _NO_COMPARISON:
+        return ratio
+    text = f"{ratio.label}: {interim}: {percent_of_ratio(ratio, metric)}, without a verdict"
+    none = {"equivalent": False, "needed": None, "detectable": None}
+    return ratio.model_copy(update={"verdict": Verdict.UNDECIDED, "sentence": text, **none})
 
 
 def blocks_text(blocks: int, low: int, high: int | None) -> str:

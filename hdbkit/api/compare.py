@@ -38,6 +38,7 @@ from hdbkit.analysis.comparison.sides import (
     settings_apart,
 )
 from hdbkit.analysis.statistics.sequential import Anytime
+from hdbkit.analysis.wording import without_verdict
 from hdbkit.api.executing import executing
 from hdbkit.api.experiment_result import ExperimentResult, measured_cells
 from hdbkit.api.result import Result
@@ -106,6 +107,8 @@ class Comparison(ExperimentResult):
     """Which operations the metric lacks here because not all runs completed them, and which runs; empty: none."""
     experiment_id: str = ""
     kind: str = "comparison"
+    interim: str = ""
+    """Its place before the number of blocks that judges it; empty at that."""
 
     @cached_property
     def finding(self) -> Finding:
@@ -136,6 +139,7 @@ class Comparison(ExperimentResult):
             best=self.ratio,
             answer=self.answer,
             basis=self.basis,
+            interim=self.interim,
             explanation=self.explanation.sentence if self.explanation else "",
             advice=self.compared.advice if undecided else "",
             notes=tuple(filter(None, [plans_note(self.plans)])),
@@ -253,7 +257,8 @@ class Comparison(ExperimentResult):
             side: [result.manifest for result in runs] for side, runs in ((BASE, self.base), (NEW, self.new))
         }
         latencies_us = pd.DataFrame.from_dict(rows, orient="index", columns=list(keys))
-        return compared_quantiles(runs_of(manifests), latencies_us, self.compared, self.compared.level)
+        ratios = compared_quantiles(runs_of(manifests), latencies_us, self.compared, self.compared.level)
+        return [without_verdict(one, self.metric, self.interim) for one in ratios] if self.interim else ratios
 
     @property
     def _operations_per_s(self) -> Ratio:
@@ -338,6 +343,8 @@ class Comparison(ExperimentResult):
         """
         if self.left_out:
             raise InputError(f"a gate needs runs that completed the same operations. {self.left_out}")
+        if self.interim:
+            return Gate("undecided", f"undecided: {self.interim}; resume it to the end")
         return gate(self.compared.each, self.metric, below, self.compared.advice, self.compared.confidence)
 
 
@@ -487,6 +494,7 @@ class ComparisonVerbs(RunVerbs):
             again=again,
             confidence=plan.confidence,
             anytime=plan.anytime,
+            interim=plan.interim(folder.journal.state),
             experiment_id=plan.experiment_id,
         )
 
@@ -516,6 +524,7 @@ def of_sides(
     again: Again | None = None,
     confidence: float = 0.95,
     anytime: Anytime | None = None,
+    interim: str = "",
     experiment_id: str = "",
     kind: str = "comparison",
 ) -> Comparison:
@@ -531,7 +540,12 @@ def of_sides(
     shared, runs = _with_manifests(sides, manifests), runs_of(manifests)
     found = compared(runs, metric, smallest_effect, confidence, again, plain_names(names), anytime)
     each = compared_by_operation(runs, timed, metric, found, found.level)
-    return Comparison(shared[BASE], shared[NEW], found, names, workspace, each, left_out, experiment_id, kind)
+    if interim:
+        found = found.before_its_end(metric, interim)
+        each = [without_verdict(one, metric, interim) for one in each]
+    return Comparison(
+        shared[BASE], shared[NEW], found, names, workspace, each, left_out, experiment_id, kind, interim
+    )
 
 
 def _finished(sides: Mapping[str, list[Result]]) -> dict[str, list[tuple[RunFolder, Manifest]]]:

@@ -73,6 +73,7 @@ class SweepResult(SweepAnalysis, ExperimentResult):
             ratios=tuple(self.ratios),
             best=self.best,
             answer=self.answer,
+            interim=self.interim,
             advice=self.next_step,
             notes=tuple(self.notes),
             warnings=tuple(self.warnings),

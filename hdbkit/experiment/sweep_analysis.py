@@ -25,6 +25,7 @@ from hdbkit.analysis.sweep.operations import operation_verdicts
 from hdbkit.analysis.sweep.search import early_ends_note
 from hdbkit.analysis.sweep.slices import slice_notes, slice_warnings
 from hdbkit.analysis.sweep.winners import winners
+from hdbkit.analysis.wording import interim_words, without_verdict
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.experiment.kinds.sweep.deciding import judged, rule, spending
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan
@@ -34,6 +35,7 @@ from hdbkit.results.finding import Of, Ratio, Verdict, frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import read_plans
 from hdbkit.results.manifest import Manifest
+from hdbkit.text import capital
 
 _SPLIT_PLOT = (
     "The runs of a block with one schema share its build, so the intervals of comparisons between schemas are made "
@@ -84,17 +86,17 @@ class SweepAnalysis:
 
         Where a look decided a comparison and later blocks did not run it, ratio and interval are those of this look.
         """
-        return judged(self.plan, self.folder.journal.state, self.observations)
+        return self._shown(judged(self.plan, self.folder.journal.state, self.observations))
 
     @cached_property
     def effect_ratios(self) -> list[Ratio]:
         """The main effect of each value of a setting, over all pairs of the grid."""
-        return main_effects(self.observations, self.metric, *self._grid, level=self.level)
+        return self._shown(main_effects(self.observations, self.metric, *self._grid, level=self.level))
 
     @cached_property
     def interaction_ratios(self) -> list[Ratio]:
         """Each two values of two settings: their joint effect to the product of both effects."""
-        return interactions(self.observations, self.metric, *self._grid, level=self.level)
+        return self._shown(interactions(self.observations, self.metric, *self._grid, level=self.level))
 
     @property
     def _grid(self) -> tuple[list[str], dict[str, str], float]:
@@ -107,20 +109,28 @@ class SweepAnalysis:
         runs = self.runs[self.runs["fresh"]]
         spent = spending(self.plan, self.folder.journal.state)
         level = spent.left(self.plan.ended_after or self.plan.spec.blocks)
-        return winners(self.cell_ratios, runs, self.metric, self.plan.spec.smallest_effect, level=level)
+        found = winners(self.cell_ratios, runs, self.metric, self.plan.spec.smallest_effect, level=level)
+        left = runs.loc[runs["status"].isin(["planned", "running"]), "block"]
+        if left.empty:
+            return found
+        first = int(runs["block"].min())
+        interim = interim_words(int(left.min()) - first, int(runs["block"].max()) - first + 1)
+        return [without_verdict(one, self.metric, interim) for one in found]
 
     @cached_property
     def quantile_ratios(self) -> list[Ratio]:
         """The p95 and p99 of the latency of each operation, in ms, by configuration and virtual users."""
         runs = self.grid_runs
         manifests = [manifest for manifest in self.manifests if manifest.run_id in set(runs["run_id"])]
-        return latency_verdicts(runs, manifests, self.plan.spec.smallest_effect, level=self.level)
+        smallest = self.plan.spec.smallest_effect
+        return self._shown(latency_verdicts(runs, manifests, smallest, level=self.level))
 
     @cached_property
     def operation_ratios(self) -> list[Ratio]:
         """The mean time of each operation, in s, where the metric is a mean over operations."""
-        return operation_verdicts(
-            self.grid_runs, self.manifests, self.metric, self.plan.spec.smallest_effect, level=self.level
+        smallest = self.plan.spec.smallest_effect
+        return self._shown(
+            operation_verdicts(self.grid_runs, self.manifests, self.metric, smallest, level=self.level)
         )
 
     @property
@@ -186,8 +196,33 @@ class SweepAnalysis:
         return rule(self.plan, self.folder.journal.state)
 
     @cached_property
+    def interim(self) -> str:
+        """Its place before the next look, which alone gives verdicts; empty at a look.
+
+        With a number of blocks only looks share the error rate. Intervals that hold at every number of blocks give a
+        verdict after each.
+        """
+        if self.plan.until_decided is not None:
+            return ""
+        runs, looks = each_run(self.grid_runs), spending(self.plan, self.folder.journal.state).looks
+        is_left = runs["status"].isin(["planned", "running"])
+        left, ended = runs.loc[is_left, "block"], runs.loc[~is_left, "block"]
+        if left.empty and self.folder.journal.state.finished:
+            return ""
+        done = int(runs["block"].max()) if left.empty else int(left.min()) - 1
+        if done in looks and ended.max() == done:
+            return ""
+        return interim_words(done, next((look for look in looks if look > done), looks[-1]))
+
+    def _shown(self, ratios: list[Ratio]) -> list[Ratio]:
+        """The ratios as they may be shown: with verdicts at a look only."""
+        return [without_verdict(one, self.metric, self.interim) for one in ratios] if self.interim else ratios
+
+    @cached_property
     def answer(self) -> str:
         """The strongest conclusion in one sentence: where the best have fresh blocks, that of these."""
+        if self.interim:
+            return f"{capital(self.interim)}; the next look gives verdicts."
         of_fresh = winner_answer(self.winner_ratios, self.plan.spec.winner_blocks)
         smallest = self.plan.spec.smallest_effect
         return of_fresh or answer(self.cell_ratios, self.metric, smallest, self.effect_ratios)
@@ -285,7 +320,7 @@ class SweepAnalysis:
         if self.plan.until_decided is not None:
             ended = self.folder.journal.state.finished and self.plan.ended_after is None
             return f"to give it more time: {self._with_blocks(2 * self.plan.spec.blocks)}" if ended else ""
-        fixed = self.plan.ended_after is not None or self.plan.winners
+        fixed = self.plan.ended_after is not None or self.plan.winners or self.interim
         return "" if fixed else warnings.next_step(self.cell_ratios, self._with_blocks)
 
     @cached_property

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.statistics.power import MAX_BLOCKS, POWER, Critical, blocks_needed, least_found
 from hdbkit.analysis.statistics.sequential import Anytime
 from hdbkit.analysis.statistics.two_samples import Sample, half_widths
-from hdbkit.analysis.wording import WATCHED, Interval, blocks_text, found_from, percent, sentence
+from hdbkit.analysis.wording import WATCHED, Interval, blocks_text, found_from, percent, sentence, without_verdict
 from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Metric
 from hdbkit.results.finding import Of, Ratio, Verdict
@@ -98,6 +98,11 @@ class Compared:
                 f"intervals of {level} each, so that those of all comparisons and numbers of blocks hold with 95 %"
             )
         return "; ".join([*found, *filter(None, [self.noise.words])])
+
+    def before_its_end(self, metric: Metric, interim: str) -> Compared:
+        """The same before the number of blocks that judges it: without a verdict."""
+        by_users = tuple(without_verdict(ratio, metric, interim) for ratio in self.by_users)
+        return replace(self, ratio=without_verdict(self.ratio, metric, interim), by_users=by_users, advice="")
 
     @property
     def answer(self) -> str:
