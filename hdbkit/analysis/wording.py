@@ -28,9 +28,12 @@ _MAX_WIDTH = 100.0
 """From this ratio of its ends on, an interval that includes 1 says nothing."""
 TOO_FEW = "too few runs"
 """What is written in place of such an interval."""
-_NO_COMPARISON = (Verdict.BASELINE, Verdict.NOT_RUN, Verdict.ENDED_EARLY, Verdict.FAILED)
 CONFIDENCE: Final = 0.95
 """With which all intervals of a sweep hold, at all of its looks."""
+
+
+_NO_COMPARISON = (Verdict.BASELINE, Verdict.NOT_RUN, Verdict.ENDED_EARLY, Verdict.FAILED)
+"""What is said of a configuration that is compared with nothing."""
 
 
 def says_nothing(low: float, high: float) -> bool:
