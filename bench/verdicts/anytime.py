@@ -18,7 +18,7 @@ from bench.verdicts.sweeps import MAX_ADVISED, METRIC, SMALLEST, Flags, as_runs,
 from bench.verdicts.table import Statement
 from hdbkit.analysis.statistics.sequential import Anytime
 from hdbkit.analysis.sweep.verdicts import judge
-from hdbkit.config.until_decided import MAX_BLOCKS
+from hdbkit.config.until_decided import MAX_UNTIL_DECIDED
 
 MANY_BLOCKS = 400
 """So many blocks decide nearly all effects that are shown."""
@@ -54,7 +54,7 @@ def ever(flags: Flags) -> float:
 
 def ever_different(size: int, noise: Noise) -> float:
     """The per cent of sweeps of equal configurations that call one different after any number of blocks."""
-    made = of_series(noise)(size, MAX_BLOCKS, SIMULATED // 10, np.random.default_rng(51))
+    made = of_series(noise)(size, MAX_UNTIL_DECIDED, SIMULATED // 10, np.random.default_rng(51))
     compare_with_judge(made)
     low, high = sequences(made)
     return ever((low > 0) | (high < 0))
@@ -62,7 +62,7 @@ def ever_different(size: int, noise: Noise) -> float:
 
 def ever_different_with_a_noisy_baseline(size: int, noise: Noise) -> float:
     """The same where the baseline has three times the noise."""
-    made = of_series(noise)(size, MAX_BLOCKS, SIMULATED // 10, np.random.default_rng(52))
+    made = of_series(noise)(size, MAX_UNTIL_DECIDED, SIMULATED // 10, np.random.default_rng(52))
     more = np.sqrt(8) * 0.01 * np.random.default_rng(53).normal(size=made.logs.shape)
     low, high = sequences(Sweeps(made.logs + np.where(np.arange(size), 0, more), made.numbers))
     return ever((low > 0) | (high < 0))
@@ -70,7 +70,7 @@ def ever_different_with_a_noisy_baseline(size: int, noise: Noise) -> float:
 
 def ever_equivalent(size: int, noise: Noise) -> float:
     """The per cent of sweeps that ever call a configuration equivalent that is just beyond the limit."""
-    made = of_series(noise)(size, MAX_BLOCKS, SIMULATED // 10, np.random.default_rng(54))
+    made = of_series(noise)(size, MAX_UNTIL_DECIDED, SIMULATED // 10, np.random.default_rng(54))
     low, high = sequences(Sweeps(made.logs + np.log1p(SMALLEST) * (np.arange(size) > 0), made.numbers))
     return ever((low >= np.log1p(-SMALLEST)) & (high < np.log1p(SMALLEST)))
 
@@ -81,7 +81,7 @@ _KINDS: tuple[tuple[str, Callable[[int, Noise], float]], ...] = (
     ("one that is 2 % faster is ever equivalent within 2 %", ever_equivalent),
 )
 STATEMENTS = [
-    Statement(f"until decided, {size} configurations, a look after each of {MAX_BLOCKS} blocks: {words}", 5.5,
+    Statement(f"until decided, {size} configurations, a look after each of {MAX_UNTIL_DECIDED} blocks: {words}", 5.5,
               partial(rate, size))
     for size in (2, 4)
     for words, rate in _KINDS

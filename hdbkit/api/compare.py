@@ -51,7 +51,7 @@ from hdbkit.charts.wait_charts import explained
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.config.target import target_names
-from hdbkit.config.until_decided import MAX_BLOCKS, until_decided_of
+from hdbkit.config.until_decided import MAX_UNTIL_DECIDED, until_decided_of
 from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.comparison import ComparisonPlan
 from hdbkit.experiment.plan import new_experiment_id
@@ -439,7 +439,7 @@ class ComparisonVerbs(RunVerbs):
             )
         works = {side: _work(given, self) for side, given in ((BASE, base), (NEW, new))}
         experiment_id = new_experiment_id(datetime.now(UTC), "compare")
-        blocks = blocks or (MAX_BLOCKS if until else DEFAULT_BLOCKS)
+        blocks = blocks or (MAX_UNTIL_DECIDED if until else DEFAULT_BLOCKS)
         counts = counts_of(works, load, virtual_users, blocks)
         sides = sides_of(self, works, workload=workload, load=load, label=label or experiment_id)
         if together and len({one.target.url for one in sides}) < len(sides):

@@ -22,7 +22,7 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.sweep_charts import first_charts, whole_sweep
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.sweep_spec import CompareBy, Strategy
-from hdbkit.config.until_decided import MAX_BLOCKS, until_decided_of
+from hdbkit.config.until_decided import MAX_UNTIL_DECIDED, until_decided_of
 from hdbkit.contracts import ApplyBy, Database, Setting
 from hdbkit.databases import database
 from hdbkit.errors import (
@@ -313,7 +313,7 @@ def as_spec(
     until = until_decided_of(until_decided or spec.until_decided, within_s)
     changed: dict[str, Any] = {} if blocks is None else {"blocks": blocks}
     if until is not None and not spec.until_decided:
-        changed = {"until_decided": True, "looks": (), "blocks": MAX_BLOCKS, **changed}
+        changed = {"until_decided": True, "looks": (), "blocks": MAX_UNTIL_DECIDED, **changed}
     if within_s is not None:
         changed["time_budget_s"] = within_s
     return spec.with_(**changed) if changed else spec

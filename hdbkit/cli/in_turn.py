@@ -25,9 +25,9 @@ from hdbkit.cli.options import (
     LoadFile,
     Sectioned,
     TargetArgument,
-    UntilDecided,
+    UntilDecidedOption,
     UserCounts,
-    Within,
+    WithinOption,
     WorkloadOption,
     load_options,
     with_schema,
@@ -151,8 +151,8 @@ def compare(
     blocks: Annotated[
         int | None, typer.Option(min=1, help=f"with --run: runs of each side at each user count [{DEFAULT_BLOCKS}]")
     ] = None,
-    until_decided: UntilDecided = False,
-    within: Within = None,
+    until_decided: UntilDecidedOption = False,
+    within: WithinOption = None,
     virtual_users: Annotated[
         str | None, typer.Option("--virtual-users", "-u", help="with --run: user counts to run at, such as 1,4,16")
     ] = None,

@@ -27,7 +27,7 @@ from hdbkit.config.server_files import settings_of_file
 from hdbkit.config.specs import AnyLoad, AnyWorkload
 from hdbkit.config.sweep_factors import Constraint, Factors, FactorValues, Facts, SettingText, ValueText
 from hdbkit.config.sweep_values import Formula, names_of, special_texts
-from hdbkit.config.until_decided import MAX_BLOCKS
+from hdbkit.config.until_decided import MAX_UNTIL_DECIDED
 from hdbkit.errors import ConfigErrors, InputError
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,40}$"
@@ -117,12 +117,11 @@ class SweepSpec(Preparation):
     )
     until_decided: bool = Field(
         default=False,
-        description="end after the block that decides all, or within time_budget_s; blocks is the maximum [60]",
+        description="look after each block, and end when all is decided or time_budget_s is over; at most 60 blocks",
     )
     drop_decided: bool = Field(
         default=True,
-        description="with looks or until_decided: a configuration that a look decides is not run in later blocks; "
-        "the baseline is",
+        description="with looks: a configuration that a look decides is not run in later blocks; the baseline is",
     )
     winner_blocks: int = Field(
         default=0,
@@ -147,10 +146,7 @@ class SweepSpec(Preparation):
         description="length of a slice, in seconds; none: 0.25 to 1 in a session, 2 on the server",
     )
     time_budget_s: float | None = Field(
-        default=None,
-        gt=0,
-        description="maximum duration of all blocks, in seconds; a longer plan is an error, "
-        "or with until_decided ends in time",
+        default=None, gt=0, description="maximum duration of all blocks, in seconds; a longer plan is an error"
     )
     abort: AbortRules = Field(default=AbortRules(), description="limits; a run that exceeds one fails")
     seed: int = Field(default=1, ge=0, lt=2**63, description="seed of the order of runs")
@@ -179,10 +175,10 @@ class SweepSpec(Preparation):
     @model_validator(mode="before")
     @classmethod
     def _all_blocks_at_the_last_look(cls, content: Any) -> Any:
-        """Without ``blocks``, the last look is the number of blocks; a sweep until it is decided has many."""
-        if isinstance(content, dict) and content.get("until_decided") is True and "blocks" not in content:
-            return {**content, "blocks": MAX_BLOCKS}
-        looks = content.get("looks") if isinstance(content, dict) and "blocks" not in content else None
+        """Without ``blocks``, the last look is the number of blocks; until all is decided there are many."""
+        if not isinstance(content, dict) or "blocks" in content:
+            return content
+        looks = (MAX_UNTIL_DECIDED,) if content.get("until_decided") is True else content.get("looks")
         last = looks[-1] if isinstance(looks, list | tuple) and looks else None
         return {**content, "blocks": last} if isinstance(last, int) else content
 
@@ -201,23 +197,11 @@ class SweepSpec(Preparation):
         return blocks
 
     @model_validator(mode="after")
-    def _a_search_has_no_looks(self) -> SweepSpec:
+    def _ends_by_one_rule(self) -> SweepSpec:
         if self.looks and self.strategy is not Strategy.GRID:
             raise ValueError("looks are only for a grid; a search ends after its blocks")
-        return self
-
-    @model_validator(mode="after")
-    def _until_decided_is_a_grid_without_looks(self) -> SweepSpec:
-        if not self.until_decided:
-            return self
-        if self.looks or self.winner_blocks or self.strategy is not Strategy.GRID:
-            raise ValueError("until_decided is for a grid without looks and winner_blocks: it looks after each block")
-        if self.compare_by is CompareBy.SLICES:
-            raise ValueError("until_decided compares runs; omit it, or write compare_by: runs")
-        return self
-
-    @model_validator(mode="after")
-    def _the_last_look_is_the_end(self) -> SweepSpec:
+        if self.until_decided and (self.looks or self.winner_blocks or self.strategy is not Strategy.GRID):
+            raise ValueError("until_decided is for a grid without looks and winner_blocks")
         if self.looks and self.looks[-1] != self.blocks:
             raise ValueError(f"looks: the last must equal blocks ({self.blocks}), not {self.looks[-1]}")
         return self

@@ -9,7 +9,7 @@ from pydantic import Field
 from hdbkit.config.model import ConfigModel
 from hdbkit.errors import InputError
 
-MAX_BLOCKS: Final = 60
+MAX_UNTIL_DECIDED: Final = 60
 """The maximum number of blocks where no other is given."""
 
 

@@ -14,7 +14,7 @@ from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
 from hdbkit.api.run_list import RunList
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.quantities import seconds_in
-from hdbkit.config.until_decided import MAX_BLOCKS
+from hdbkit.config.until_decided import MAX_UNTIL_DECIDED
 from hdbkit.errors import InputError
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.experiment.sides import SidesPlan
@@ -80,7 +80,7 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
         return [self.new, self.blocks, self.until_decided, self.within]
 
     def _take_blocks(self, change: Any) -> None:
-        self.blocks.value = MAX_BLOCKS if change["new"] else DEFAULT_BLOCKS
+        self.blocks.value = MAX_UNTIL_DECIDED if change["new"] else DEFAULT_BLOCKS
 
     def load(self) -> None:
         """Read the catalog, the newest runs first."""
