@@ -1,10 +1,11 @@
-"""Experiments that end when they are decided: on a server of files, and end to end on the null engine."""
+"""Experiments that end when they are decided, and those of a number of blocks before their end."""
 
 from __future__ import annotations
 
 import itertools
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,11 @@ from hdbkit.experiment import plan as experiment_plan
 from hdbkit.experiment import resume, start
 from hdbkit.experiment.kinds import read_plan
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan
-from hdbkit.plan import new_run_id
+from hdbkit.plan import RunPlan, new_run_id
+from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.finding import Verdict
 from hdbkit.results.journal import Step
+from hdbkit.results.manifest import Manifest
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget, wait_for
 from tests.run.sweep_server import FileServer, only, runner
@@ -62,6 +65,29 @@ def test_a_sweep_ends_when_its_time_is_over_and_takes_more_blocks(server: FileSe
     resume(folder, only(server), run_one, blocks=4)
     assert len(folder.read_plan(SweepPlan).runs) == 8
     assert [ratio.verdict for ratio in SweepResult(folder).cell_ratios] == [Verdict.BASELINE, Verdict.UNDECIDED]
+
+
+@pytest.mark.parametrize(
+    ("runs", "interim"), [(11, "interim: 1 of 3 blocks"), (13, "interim: 2 of 3 blocks"), (18, "")]
+)
+def test_a_sweep_of_a_number_of_blocks_has_no_verdict_before_its_end(
+    server: FileServer, results: Path, runs: int, interim: str
+) -> None:
+    run_one, count = noisy(runner(server, results), results, 0.001), itertools.count(1)
+
+    def stopped(plan: RunPlan) -> Manifest:
+        if next(count) > runs:
+            raise KeyboardInterrupt
+        return run_one(plan)
+
+    with suppress(KeyboardInterrupt):
+        start(planned(blocks=3), results, only(server), stopped)
+    done = SweepResult(ExperimentFolder(results / "experiments" / "sweep-1"))
+    verdicts = {ratio.verdict for ratio in done.ratios if ratio.is_known and ratio.verdict is not Verdict.BASELINE}
+    assert done.finding.interim == interim
+    assert (verdicts == {Verdict.UNDECIDED}) is bool(interim)
+    assert (interim in done._repr_html_()) or not interim
+    assert (f"{interim.capitalize()}; the next look gives verdicts." == done.answer) is bool(interim)
 
 
 def test_a_comparison_that_is_killed_and_resumed_keeps_its_rule(
