@@ -70,8 +70,8 @@ class Interval:
 
         It decides equivalence as well: it has no ends at twice the error rate.
         """
-        away = half * np.array([0, -1, 1])
-        ratio, low, high = np.exp(np.clip(value + away, -_MAX_LOG, _MAX_LOG)).tolist()
+        ends = np.array([value, value - half, value + half])
+        ratio, low, high = np.exp(np.clip(ends, -_MAX_LOG, _MAX_LOG)).tolist()
         return cls(metric, ratio, low, high, at_every_look=True)
 
     @property

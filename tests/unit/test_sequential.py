@@ -115,6 +115,7 @@ def test_too_few_blocks_decide_nothing() -> None:
     assert Anytime().critical(4) == np.inf
     assert Anytime(3).critical(5) == np.inf
     assert [Anytime().level(blocks) for blocks in (1, 2, 4)] == [1 - 1e-12] * 3
+    assert [Anytime().half_width(blocks, 0.0) for blocks in (4, 5)] == [np.inf, 0], "equal values are no certainty"
 
 
 def test_equal_differences_are_ever_called_different_in_less_than_the_error_rate() -> None:

@@ -155,14 +155,16 @@ def compared(
     cells = same.groupby(["side", "virtual_users"])["score"].agg(["count", "mean"])
     plain = (cells["mean"][NEW] - cells["mean"][BASE]).to_numpy(dtype=float)
     overall = over_counts(design)
-    samples = [design.sample(values) for values in overall]
     again = again or Again()
+
+    def contrasted(samples: Sequence[Floats], plain: Floats) -> list[Contrast]:
+        if anytime is not None:
+            return _at_every_look(samples[0], plain, anytime)
+        return contrasts([design.sample(values) for values in samples], plain, confidence)
+
+    (contrast,) = contrasted(overall, plain.mean(keepdims=True))
     if anytime is not None:
-        confidence, level = anytime.confidence, anytime.level(len(overall[0]))
-    else:
-        level = confidence
-    (contrast,) = contrasts(samples, plain.mean(keepdims=True), level)
-    if anytime is not None:
+        confidence = anytime.confidence
         advice = f"more blocks may decide: {again.resume} --blocks {2 * len(overall[0])}"
     else:
         advice = _advice(design, overall, seen, contrast.estimate, smallest_effect, confidence, again)
@@ -181,11 +183,7 @@ def compared(
     )
     if not several:
         return Compared(ratio, (), design, seen, advice, smallest_effect, confidence, anytime)
-    if anytime is not None:
-        columns = zip(design.samples[0].T[:, :, None], plain[:, None], strict=True)
-        each = [contrasts([Sample.of(values)], mean, level)[0] for values, mean in columns]
-    else:
-        each = contrasts([design.sample(values) for values in design.samples], plain, confidence)
+    each = contrasted(design.samples, plain)
     by_users = tuple(
         question.judged(
             f"{names[1]} at {virtual_users(int(count))}",
@@ -272,6 +270,21 @@ def contrasts(samples: Sequence[Sample], plain: Floats, confidence: float) -> li
     df = min(sample.df for sample in samples)
     seen = [least_found(*values, df) for values in zip(half, errors.tolist(), strict=True)]
     return [Contrast(*values) for values in zip(estimates.tolist(), half, inner, seen, strict=True)]
+
+
+def _at_every_look(apart: Floats, plain: Floats, anytime: Anytime) -> list[Contrast]:
+    """The contrast of each condition by itself, whose interval holds at every number of blocks.
+
+    ``apart`` are the differences within blocks, (blocks, conditions); without two of them ``plain`` is the estimate.
+    """
+    blocks = len(apart)
+    if blocks < 2:
+        return [Contrast(float(difference), math.nan, math.nan, math.nan) for difference in plain]
+    errors = apart.std(axis=0, ddof=1) / blocks**0.5
+    halves = [anytime.half_width(blocks, float(error)) for error in errors]
+    return [
+        Contrast(float(mean), half, half, math.nan) for mean, half in zip(apart.mean(axis=0), halves, strict=True)
+    ]
 
 
 def _why(design: Replication) -> str:

@@ -116,6 +116,11 @@ class Anytime:
         root = ((1 + blocks) ** 0.5 * self.comparisons / (1 - self.confidence)) ** (2 / blocks)
         return float(((blocks - 1) * (root - 1) / (1 - root / (1 + blocks))) ** 0.5) if root < 1 + blocks else inf
 
+    def half_width(self, blocks: int, error: float) -> float:
+        """The half width of an interval of a mean with this standard error; infinite also without any noise."""
+        critical = self.critical(blocks)
+        return critical * error if critical < inf else inf
+
     def spent(self, _: int) -> float:
         """What all looks up to this number of blocks may have spent together: the whole error rate."""
         return 1 - self.confidence

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.statistics.block_model import BlockModel, Cell, EffectEstimate, usable
-from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication, maximum_modulus
+from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.power import POWER, Critical, blocks_needed, least_found
 from hdbkit.analysis.statistics.selection import candidates, shrunken
 from hdbkit.analysis.statistics.sequential import Anytime
@@ -49,10 +49,10 @@ class _Question:
     smallest_effect: float
     reference: str
     """What ratios refer to, in words."""
-    later: Callable[[int, float], Critical] | None
-    """The critical values after a number of blocks; of their degrees of freedom this share is a contrast's.
-
-    None of intervals that hold at every number of blocks: they plan none."""
+    later: Callable[[int, float], Critical]
+    """The critical values after a number of blocks; of their degrees of freedom this share is a contrast's."""
+    anytime: Anytime | None = None
+    """Gives the intervals where they hold at every number of blocks, in place of critical values."""
 
 
 def judge(
@@ -194,12 +194,8 @@ def _question(
 def _at_every_look(question: _Question, anytime: Anytime, done: pd.DataFrame) -> _Question:
     """The same question for intervals that hold at every number of blocks."""
 
-    def critical(df: float) -> Critical:
-        value = maximum_modulus(1, df, anytime.level(round(df) + 1))
-        return Critical(value, value, df)
-
     estimates = block_differences(done, question.metric, question.estimates, question.baseline)
-    return replace(question, estimates=estimates, critical=critical, later=None)
+    return replace(question, estimates=estimates, anytime=anytime)
 
 
 def _critical(family: Sequence[Sequence[float]], df: float, level: float) -> Critical:
@@ -262,17 +258,19 @@ def _unmeasured(runs: pd.DataFrame, cell: Cell, subject: str) -> dict[str, Any]:
 def _decided(
     question: _Question, cell: Cell, estimate: EffectEstimate, done: pd.DataFrame, subject: str
 ) -> dict[str, Any]:
+    if question.anytime is not None:
+        half = question.anytime.half_width(round(estimate.df) + 1, estimate.error)
+        interval = Interval.of_every_look(question.metric, estimate.value, half)
+        words = sentence(subject, question.reference, interval, question.smallest_effect)
+        return {**interval.judged(question.smallest_effect), "sentence": words}
     critical = question.critical(estimate.df)
-    if question.later is None:
-        interval = Interval.of_every_look(question.metric, estimate.value, critical.differs * estimate.error)
-    else:
-        interval = Interval.around(question.metric, estimate.value, estimate.error, critical.differs, critical.alike)
+    interval = Interval.around(question.metric, estimate.value, estimate.error, critical.differs, critical.alike)
     judged = interval.judged(question.smallest_effect)
     here = int(done[done["virtual_users"] == cell[0]]["block"].nunique())
     needed = _needed(question, estimate, here) if judged["verdict"] is Verdict.UNDECIDED else None
     advice = f"{needed_text(needed)} would decide with {share(POWER)}" if needed_text(needed) else ""
     seen = None
-    if judged["verdict"] is Verdict.UNDECIDED and question.later:
+    if judged["verdict"] is Verdict.UNDECIDED:
         half = critical.differs * estimate.error
         seen = found_from(least_found(half, estimate.error, critical.df), question.metric)
     words = sentence(subject, question.reference, interval, question.smallest_effect, advice=advice, detected=seen)
@@ -295,15 +293,13 @@ def _reason(question: _Question, done: pd.DataFrame, cell: Cell, count: int) -> 
     return "it was never in one block with the baseline"
 
 
-def _needed(question: _Question, estimate: EffectEstimate, present: int) -> Needed | None:
+def _needed(question: _Question, estimate: EffectEstimate, present: int) -> Needed:
     """The total number of blocks that would decide, if the present ratio and noise are the true ones."""
-    if (later := question.later) is None:
-        return None
     limits = [abs(float(np.log(question.metric.score(1 + side * question.smallest_effect)))) for side in (-1, 1)]
     noise = estimate.error * float(np.sqrt(present / 2))
     known = estimate.df / question.model.df
     return blocks_needed(
-        estimate.value, min(limits), noise, estimate.df, present, lambda blocks: later(blocks, known)
+        estimate.value, min(limits), noise, estimate.df, present, lambda blocks: question.later(blocks, known)
     )
 
 
