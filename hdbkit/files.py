@@ -11,7 +11,7 @@ import re
 import stat
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -323,6 +323,22 @@ class JsonLines:
         """Append an object that may be lost if the disk is full."""
         with suppress(OSError):
             self.add(row)
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a file with one JSON object, or a list of them, per line; incomplete lines are skipped."""
+    if not path.is_file():
+        return []
+    return list(_objects(read_bytes(path).decode(errors="replace").splitlines()))
+
+
+def _objects(lines: Iterable[str]) -> Iterable[dict[str, Any]]:
+    for line in lines:
+        try:
+            content = json.loads(line)
+        except ValueError:
+            continue
+        yield from content if isinstance(content, list) else (content,)
 
 
 _POLL_S = 0.05

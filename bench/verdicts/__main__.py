@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from bench.verdicts import (
+    anytime,
     checks,
     comparisons,
     dropping,
@@ -23,6 +24,7 @@ from bench.verdicts.table import Statement, print_table
 
 PARTS = {
     "sweeps": sweeps.main,
+    "anytime": anytime.main,
     "dropping": dropping.main,
     "slices": slices.main,
     "scaling": scaling.main,
@@ -32,6 +34,7 @@ PARTS = {
 
 STATEMENTS: tuple[Statement, ...] = (
     *sweeps.STATEMENTS,
+    *anytime.STATEMENTS,
     *slices.CLAIMS,
     *comparisons.STATEMENTS,
     *side_slices.CLAIMS,

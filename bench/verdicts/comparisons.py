@@ -19,8 +19,8 @@ from bench.common import show, title
 from bench.verdicts.noise import SIMULATED, Floats, Noise, autoregressive
 from bench.verdicts.sweeps import PLANNED
 from bench.verdicts.table import Statement
+from hdbkit.analysis.comparison.contrasts import contrasts
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit, replication
-from hdbkit.analysis.comparison.sides import contrasts
 from hdbkit.analysis.statistics.two_samples import Correlation, correlated
 from hdbkit.run_order import in_turn
 

@@ -33,6 +33,10 @@ CONFIDENCE: Final = 0.95
 """With which all intervals of a sweep hold, at all of its looks."""
 
 
+_NO_COMPARISON = (Verdict.BASELINE, Verdict.NOT_RUN, Verdict.ENDED_EARLY, Verdict.FAILED)
+"""What is said of a configuration that is compared with nothing."""
+
+
 def says_nothing(low: float, high: float) -> bool:
     """Whether an interval of a ratio reaches from far below 1 to far above; an unknown one does not."""
     return high > _MAX_WIDTH * low and low < 1 < high
@@ -48,6 +52,8 @@ class Interval:
     high: float
     inner: tuple[float, float] | None = None
     """The ends at twice the error rate: two one-sided tests of equivalence; without them, ``low`` and ``high``."""
+    at_every_look: bool = False
+    """Whether it holds at every number of blocks, without any plan of looks."""
 
     @classmethod
     def around(
@@ -63,11 +69,18 @@ class Interval:
         return cls.of(metric, estimate.value, ends, inner)
 
     @classmethod
-    def of(cls, metric: Metric, value: float, ends: tuple[float, float], inner: tuple[float, float]) -> Interval:
+    def of(
+        cls,
+        metric: Metric,
+        value: float,
+        ends: tuple[float, float],
+        inner: tuple[float, float],
+        at_every_look: bool = False,
+    ) -> Interval:
         """The interval of an estimate with these ends, all on the log scale; ``inner`` are those of ``inner``."""
         logs = np.array([value, *ends, *inner])
         ratio, low, high, least, most = np.exp(np.clip(logs, -_MAX_LOG, _MAX_LOG)).tolist()
-        return cls(metric, ratio, low, high, (least, most))
+        return cls(metric, ratio, low, high, None if at_every_look else (least, most), at_every_look)
 
     @property
     def is_known(self) -> bool:
@@ -193,6 +206,23 @@ def percent_of_ratio(ratio: Ratio, metric: Metric) -> str:
     return "" if ratio.ratio is None else percent_within(ratio.ratio, *ratio.interval, metric)
 
 
+def interim_words(done: int, planned: int) -> str:
+    """The place of a result before the look that gives verdicts: ``interim: 3 of 8 blocks``."""
+    return f"interim: {done} of {planned} blocks"
+
+
+def without_verdict(ratio: Ratio, metric: Metric, interim: str) -> Ratio:
+    """A ratio before the look that judges it: its interval, and no verdict. ``interim`` is its place.
+
+    One that an earlier look decided keeps its verdict, and one without an interval its reason.
+    """
+    if ratio.decided_after is not None or not ratio.is_known or ratio.verdict in _NO_COMPARISON:
+        return ratio
+    text = f"{ratio.label}: {interim}: {percent_of_ratio(ratio, metric)}, without a verdict"
+    none = {"equivalent": False, "needed": None, "detectable": None}
+    return ratio.model_copy(update={"verdict": Verdict.UNDECIDED, "sentence": text, **none})
+
+
 def blocks_text(blocks: int, low: int, high: int | None) -> str:
     """A number of blocks and its range: ``20 blocks (12 to 30)``, ``12 blocks``, ``23 blocks (12 or more)``."""
     if low == high:
@@ -223,6 +253,7 @@ def sentence(
     Of an undecided one ``detected`` is the change that would have been found, and ``advice`` the way out.
     """
     metric, verdict = interval.metric, interval.verdict(smallest_effect)
+    holds = ", which holds at every number of blocks" if interval.at_every_look else ""
     ratio, low, high = interval.ratio, interval.low, interval.high
     if verdict is Verdict.UNDECIDED:
         more = f"; {advice}" if advice else ""
@@ -235,7 +266,7 @@ def sentence(
     if verdict is Verdict.EQUIVALENT:
         ends = interval.inner or (low, high)
         at = 2 * confidence - 1 if interval.inner else confidence
-        within = f"{share(at)} interval {' to '.join(change(one, metric) for one in ends)}"
+        within = f"{share(at)} interval {' to '.join(change(one, metric) for one in ends)}{holds}"
         return f"{subject}: equivalent to {reference} within {share(smallest_effect)} ({within})"
     if _times(ratio, metric):
         said = f"{low:.2f} to {high:.2f}"
@@ -243,7 +274,8 @@ def sentence(
         near, far = sorted(abs(metric.from_score(end) - 1) * 100 for end in (low, high))
         said = f"{near:.1f} % to {far:.1f} %"
     text = (
-        f"{changed(subject, ratio, metric)} {against(ratio, metric, reference)} ({share(confidence)} interval {said})"
+        f"{changed(subject, ratio, metric)} {against(ratio, metric, reference)} "
+        f"({share(confidence)} interval {said}{holds})"
     )
     small = f", less than the {share(smallest_effect)} that matter"
     return text + (small if interval.small(smallest_effect) else "")

@@ -39,6 +39,8 @@ from hdbkit.analysis.comparison.sides import (
     settings_apart,
 )
 from hdbkit.analysis.run.server_cost import cost_note
+from hdbkit.analysis.statistics.sequential import Anytime
+from hdbkit.analysis.wording import without_verdict
 from hdbkit.api.executing import executing
 from hdbkit.api.experiment_result import ExperimentResult, measured_cells
 from hdbkit.api.result import Result
@@ -51,6 +53,7 @@ from hdbkit.charts.wait_charts import explained
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.config.target import target_names
+from hdbkit.config.until_decided import MAX_UNTIL_DECIDED, until_decided_of
 from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.comparison import SLICE_S, ComparisonPlan, require_sliceable
 from hdbkit.experiment.plan import new_experiment_id
@@ -112,6 +115,8 @@ class Comparison(ExperimentResult):
     """Reasons to doubt the slices of both sides, where their loads alternate."""
     experiment_id: str = ""
     kind: str = "comparison"
+    interim: str = ""
+    """Its place before the number of blocks that judges it; empty at that."""
 
     @cached_property
     def finding(self) -> Finding:
@@ -142,6 +147,7 @@ class Comparison(ExperimentResult):
             best=self.ratio,
             answer=self.answer,
             basis=self.basis,
+            interim=self.interim,
             explanation=self.explanation.sentence if self.explanation else "",
             advice=self.compared.advice if undecided else "",
             notes=tuple(filter(None, [*cost_note(self.cost_ratio), plans_note(self.plans)])),
@@ -221,7 +227,7 @@ class Comparison(ExperimentResult):
         """
         base, new = self.sides.values()
         at_most_users = (self.compared.by_users or (self.ratio,))[-1]
-        return explain(base, new, Level.of(at_most_users, self.compared.confidence))
+        return explain(base, new, Level.of(at_most_users, self.compared.level))
 
     @property
     def command(self) -> str:
@@ -259,7 +265,8 @@ class Comparison(ExperimentResult):
             side: [result.manifest for result in runs] for side, runs in ((BASE, self.base), (NEW, self.new))
         }
         latencies_us = pd.DataFrame.from_dict(rows, orient="index", columns=list(keys))
-        return compared_quantiles(runs_of(manifests), latencies_us, self.compared, self.compared.confidence)
+        ratios = compared_quantiles(runs_of(manifests), latencies_us, self.compared, self.compared.level)
+        return [without_verdict(one, self.metric, self.interim) for one in ratios] if self.interim else ratios
 
     @cached_property
     def cost_ratio(self) -> Ratio | None:
@@ -351,6 +358,8 @@ class Comparison(ExperimentResult):
         """
         if self.left_out:
             raise InputError(f"a gate needs runs that completed the same operations. {self.left_out}")
+        if self.interim:
+            return Gate("undecided", f"undecided: {self.interim}; resume it to the end")
         return gate(self.compared.each, self.metric, below, self.compared.advice, self.compared.confidence)
 
 
@@ -401,6 +410,8 @@ class ComparisonVerbs(RunVerbs):
         slices: bool = False,
         slice_s: float = SLICE_S,
         blocks: int | None = None,
+        until_decided: bool = False,
+        within_s: float | None = None,
         workload: WorkloadSpec | Path | str | None = None,
         load: Load | None = None,
         virtual_users: Sequence[int] = (),
@@ -421,7 +432,11 @@ class ComparisonVerbs(RunVerbs):
                 keep their connections to both servers, and those of one side pause in the slices of the other. What
                 disturbs the host meets both alike, so this needs the least time.
             slice_s: the length of a slice, in seconds.
-            blocks: the number of runs of each side at each user count; by default 7 with slices, else 6.
+            blocks: the number of runs of each side at each user count; by default 7 with slices, else 6. Until it is
+                decided the maximum, by default 60.
+            until_decided: end after the block that decides every verdict. The intervals hold at every number of
+                blocks, so they are wider than those of a number of blocks that was chosen before.
+            within_s: with ``until_decided``: the maximum duration, in seconds.
             workload: replaces that of both sides; a target takes the other side's, else the default workload.
             load: its given fields replace those of both sides; a target takes the other side's load, else the
                 default.
@@ -432,19 +447,26 @@ class ComparisonVerbs(RunVerbs):
             smallest_effect: the smallest relevant relative difference.
 
         Raises:
-            InputError: a run does not exist, or a side cannot be measured.
+            InputError: a run does not exist, a side cannot be measured, or ``until_decided`` is not possible.
 
         Example:
             >>> planned = hdbkit.plan_comparison("server-17", "server-18", blocks=8)  # doctest: +SKIP
             >>> hdbkit.start_experiment(planned).wait().gate(-0.02).verdict  # doctest: +SKIP
         """
+        until = until_decided_of(until_decided, within_s)
         if together and slices:
             raise InputError(
                 "both sides are measured at the same time, or in slices that alternate; give one of both"
             )
+        if until and together:
+            raise InputError(
+                "until it is decided both sides are measured in turn or in slices: blocks at the same time are not "
+                "independent"
+            )
         works = {side: _work(given, self) for side, given in ((BASE, base), (NEW, new))}
         experiment_id = new_experiment_id(datetime.now(UTC), "compare")
-        blocks = (SLICED_BLOCKS if slices else DEFAULT_BLOCKS) if blocks is None else blocks
+        if blocks is None:
+            blocks = MAX_UNTIL_DECIDED if until else SLICED_BLOCKS if slices else DEFAULT_BLOCKS
         counts = counts_of(works, load, virtual_users, blocks)
         sides = sides_of(self, works, workload=workload, load=load, label=label or experiment_id)
         if (together or slices) and len({one.target.url for one in sides}) < len(sides):
@@ -453,6 +475,9 @@ class ComparisonVerbs(RunVerbs):
         if slices:
             require_sliceable(sides, slice_s)
         seed = label or experiment_id
+        before = ends_of(self, ComparisonPlan, "label", sides[0].label)
+        if until and before:
+            raise InputError(f"a comparison until it is decided needs a label of its own; '{label}' has runs already")
         return ComparisonPlan(
             experiment_id=experiment_id,
             configurations=tuple({"side": one.name} for one in sides),
@@ -462,7 +487,8 @@ class ComparisonVerbs(RunVerbs):
             blocks=blocks,
             seed=seed,
             prepared=preparation or Preparation(),
-            before=ends_of(self, ComparisonPlan, "label", sides[0].label),
+            before=before,
+            until_decided=until,
             together=together or slices,
             names=_names(base, new),
             smallest_effect=smallest_effect,
@@ -497,6 +523,8 @@ class ComparisonVerbs(RunVerbs):
             plan.smallest_effect,
             again=again,
             confidence=plan.confidence,
+            anytime=plan.anytime,
+            interim=plan.interim(folder.journal.state),
             experiment_id=plan.experiment_id,
         )
 
@@ -525,6 +553,8 @@ def of_sides(
     *,
     again: Again | None = None,
     confidence: float = 0.95,
+    anytime: Anytime | None = None,
+    interim: str = "",
     experiment_id: str = "",
     kind: str = "comparison",
 ) -> Comparison:
@@ -540,11 +570,14 @@ def of_sides(
     shared, runs = _with_manifests(sides, manifests), runs_of(manifests)
     sliced = sliced_sides(_finished(shared), metric)
     measured, design = (runs, None) if sliced is None else (sliced.runs(runs), sliced.design)
-    found = compared(measured, metric, smallest_effect, confidence, again, plain_names(names), design)
-    each = compared_by_operation(runs, timed, metric, found, confidence)
+    found = compared(measured, metric, smallest_effect, confidence, again, plain_names(names), design, anytime)
+    each = compared_by_operation(runs, timed, metric, found, found.level)
+    if interim:
+        found = found.before_its_end(metric, interim)
+        each = [without_verdict(one, metric, interim) for one in each]
     return Comparison(
         shared[BASE], shared[NEW], found, names, workspace, each, left_out, sliced.warnings if sliced else (),
-        experiment_id, kind,
+        experiment_id, kind, interim,
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from hdbkit.api.max_rate import MaxRateVerbs
 from hdbkit.api.profiles import ProfileVerbs
 from hdbkit.api.releases import ReleaseVerbs
 from hdbkit.api.running import OnRun, Running
-from hdbkit.api.sweeping import SweepResult, plan_checked
+from hdbkit.api.sweeping import SweepResult, as_spec, plan_checked
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import DamagedResult, ExperimentFailed, InputError, ServerDown
 from hdbkit.execution.handle import RunHandle
@@ -50,7 +50,14 @@ class ExperimentVerbs(FirstStepVerbs, ComparisonVerbs, ProfileVerbs, MaxRateVerb
     """Verbs about experiments of every kind."""
 
     def start_sweep(
-        self, target: Target | str, spec: SweepSpec | Path | str, *, blocks: int | None = None, command: str = ""
+        self,
+        target: Target | str,
+        spec: SweepSpec | Path | str,
+        *,
+        blocks: int | None = None,
+        until_decided: bool = False,
+        within_s: float | None = None,
+        command: str = "",
     ) -> RunningExperiment[SweepResult]:
         """Start a sweep in a separate process and return immediately; closing a notebook or terminal does not stop
         it.
@@ -65,7 +72,8 @@ class ExperimentVerbs(FirstStepVerbs, ComparisonVerbs, ProfileVerbs, MaxRateVerb
             >>> running.progress().left_s  # doctest: +SKIP
             >>> running.wait().answer  # doctest: +SKIP
         """
-        return self.start_experiment(plan_checked(target, spec, blocks, command, self))
+        wanted = as_spec(spec, blocks, until_decided, within_s)
+        return self.start_experiment(plan_checked(target, wanted, None, command, self))
 
     def start_experiment(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -21,6 +22,7 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.sweep_charts import first_charts, whole_sweep
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.sweep_spec import CompareBy, Strategy
+from hdbkit.config.until_decided import MAX_UNTIL_DECIDED, until_decided_of
 from hdbkit.contracts import ApplyBy, Database, Setting
 from hdbkit.databases import database
 from hdbkit.errors import (
@@ -71,6 +73,7 @@ class SweepResult(SweepAnalysis, ExperimentResult):
             ratios=tuple(self.ratios),
             best=self.best,
             answer=self.answer,
+            interim=self.interim,
             advice=self.next_step,
             notes=tuple(self.notes),
             warnings=tuple(self.warnings),
@@ -147,7 +150,13 @@ class SweepVerbs(BareWorkspace):
     """Verbs that plan and execute sweeps and read their results."""
 
     def plan_sweep(
-        self, target: Target | str, spec: SweepSpec | Path | str, *, blocks: int | None = None
+        self,
+        target: Target | str,
+        spec: SweepSpec | Path | str,
+        *,
+        blocks: int | None = None,
+        until_decided: bool = False,
+        within_s: float | None = None,
     ) -> SweepPlan:
         """Plan every run of a sweep in order, with its duration; accesses no server, and an agent only for host
         facts.
@@ -159,7 +168,7 @@ class SweepVerbs(BareWorkspace):
                 that are not possible.
         """
         target = self.target(target)
-        spec = _as_spec(spec, blocks)
+        spec = as_spec(spec, blocks, until_decided, within_s)
         first = _plan_of_runs(target, spec.with_(time_budget_s=None))  # slices take less time than runs
         whole = first.spec.with_(time_budget_s=spec.time_budget_s)
         return plan_sweep(target, whole, first.experiment_id, slices=planned_slices(first))
@@ -170,6 +179,8 @@ class SweepVerbs(BareWorkspace):
         spec: SweepSpec | Path | str,
         *,
         blocks: int | None = None,
+        until_decided: bool = False,
+        within_s: float | None = None,
         watch: Watcher = ignore_event,
         watch_run: OnRun | None = None,
         command: str = "",
@@ -179,7 +190,9 @@ class SweepVerbs(BareWorkspace):
         Args:
             target: the database: a private server, or a target with ``may_change_settings``.
             spec: a :class:`~hdbkit.SweepSpec`, or a file that contains one (YAML, or hammerpost's JSON).
-            blocks: the total number of blocks.
+            blocks: the total number of blocks; until it is decided the maximum.
+            until_decided: end after the block that decides every verdict, as the field of the specification.
+            within_s: with ``until_decided``: the maximum duration, in seconds.
             watch: called at each step of the sweep.
             watch_run: called several times per second with the present run.
             command: the command that repeats the sweep, if it is not ``hdbkit sweep``.
@@ -188,7 +201,8 @@ class SweepVerbs(BareWorkspace):
             InputError: the sweep is not possible; nothing was started or changed.
             KeyboardInterrupt: stopped; the settings are restored, and ``resume_experiment`` continues the sweep.
         """
-        planned = plan_checked(target, spec, blocks, command, self)
+        wanted = as_spec(spec, blocks, until_decided, within_s)
+        planned = plan_checked(target, wanted, None, command, self)
         return SweepResult(executed(self, planned, watch, watch_run))
 
 
@@ -229,7 +243,7 @@ def plan_checked(
     Raises:
         InputError: there is no such schema, the account lacks privileges on it, or the specification has errors.
     """
-    target, spec = workspace.target(target), _as_spec(spec, blocks)
+    target, spec = workspace.target(target), as_spec(spec, blocks)
     with advised(workspace.results, target):
         present = present_schema(target, spec.workload)
     spec = spec.with_(workload=present)
@@ -291,6 +305,15 @@ def _needing_restart(target: Target, spec: SweepSpec) -> tuple[str, ...]:
     return tuple(name for name in spec.settings if name in known and known[name].apply_by is ApplyBy.RESTART)
 
 
-def _as_spec(spec: SweepSpec | Path | str, blocks: int | None) -> SweepSpec:
+def as_spec(
+    spec: SweepSpec | Path | str, blocks: int | None, until_decided: bool = False, within_s: float | None = None
+) -> SweepSpec:
+    """The specification with these arguments in place of its fields."""
     spec = spec if isinstance(spec, SweepSpec) else SweepSpec.read(Path(spec))
-    return spec if blocks is None else spec.with_(blocks=blocks)
+    until = until_decided_of(until_decided or spec.until_decided, within_s)
+    changed: dict[str, Any] = {} if blocks is None else {"blocks": blocks}
+    if until is not None and not spec.until_decided:
+        changed = {"until_decided": True, "looks": (), "blocks": MAX_UNTIL_DECIDED, **changed}
+    if within_s is not None:
+        changed["time_budget_s"] = within_s
+    return spec.with_(**changed) if changed else spec

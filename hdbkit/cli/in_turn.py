@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,14 +26,16 @@ from hdbkit.cli.options import (
     LoadFile,
     Sectioned,
     TargetArgument,
+    UntilDecidedOption,
     UserCounts,
+    WithinOption,
     WorkloadOption,
     load_options,
     with_schema,
 )
 from hdbkit.cli.progress import ExperimentLines, RunLines
 from hdbkit.config import Load, Preparation, Reset, WorkloadSpec
-from hdbkit.config.quantities import counts_in
+from hdbkit.config.quantities import counts_in, seconds_in
 from hdbkit.config.specs import load_from, read_load
 from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.comparison import SLICE_S
@@ -162,6 +164,8 @@ def compare(
             help=f"with --run or --slices: runs of each side at each user count [{DEFAULT_BLOCKS}; {SLICED_BLOCKS}]",
         ),
     ] = None,
+    until_decided: UntilDecidedOption = False,
+    within: WithinOption = None,
     virtual_users: Annotated[
         str | None, typer.Option("--virtual-users", "-u", help="with --run: user counts to run at, such as 1,4,16")
     ] = None,
@@ -192,16 +196,20 @@ def compare(
     """
     limit = None if fail_below is None else _fraction(fail_below)
     counts = counts_in(virtual_users, "--virtual-users") if virtual_users else ()
-    if not (run or slices) and (asked.measures or together or blocks or counts or label):
-        raise InputError(
-            "--together, --blocks, --label, --detach and the options of load and schema need --run or --slices"
-        )
     if slice_s is not None and not slices:
         raise InputError("--slice-s needs --slices")
-    if run or slices:
-        found = _measured(base, new, asked, together, slice_s or SLICE_S if slices else None, blocks, counts, label)
-    else:
-        found = api.compare(base, new)
+    within_s = None if within is None else seconds_in(within, "--within")
+    measured = {
+        "together": together, "blocks": blocks, "until_decided": until_decided, "within_s": within_s,
+        "virtual_users": counts, "label": label,
+    }  # fmt: skip
+    if not (run or slices) and (asked.measures or any(measured.values())):
+        raise InputError(
+            "--together, --blocks, --until-decided, --label, --detach and the options of load and schema need --run "
+            "or --slices"
+        )
+    alternating = {"slices": True, "slice_s": slice_s or SLICE_S} if slices else {}
+    found = _measured(base, new, asked, measured | alternating) if run or slices else api.compare(base, new)
     if found is None:  # it has started in a process of its own
         return Exit.DONE
     gate = None if limit is None else found.gate(limit)
@@ -213,21 +221,11 @@ def compare(
     return Exit.CHECK_FAILED if gate and gate.fails(strict) else Exit.DONE
 
 
-def _measured(
-    base: str,
-    new: str,
-    asked: Asked,
-    together: bool,
-    slice_s: float | None,
-    blocks: int | None,
-    counts: tuple[int, ...],
-    label: str | None,
-) -> api.Comparison | None:
+def _measured(base: str, new: str, asked: Asked, how: Mapping[str, Any]) -> api.Comparison | None:
     """Measure both sides, in slices or as runs; None once that has started in a process of its own."""
     planned = api.plan_comparison(
-        base, new, together=together, slices=slice_s is not None, slice_s=slice_s or SLICE_S, blocks=blocks,
-        workload=asked.workload, load=asked.load, virtual_users=counts, label=label, preparation=asked.preparation,
-    )  # fmt: skip
+        base, new, workload=asked.workload, load=asked.load, preparation=asked.preparation, **how
+    )
     found = asked.executed(planned)
     assert found is None or isinstance(found, api.Comparison)
     return found

@@ -12,7 +12,7 @@ import typer
 
 from hdbkit import api
 from hdbkit.api import documents
-from hdbkit.api.sweeping import planned_as_measured
+from hdbkit.api.sweeping import as_spec, planned_as_measured
 from hdbkit.api.workspace import DEFAULT
 from hdbkit.cli import completion, show
 from hdbkit.cli.exits import Exit, Terminated, leaving_on_sigterm, stopped_like_ctrl_c
@@ -23,14 +23,16 @@ from hdbkit.cli.options import (
     RunId,
     Sectioned,
     TargetArgument,
+    UntilDecidedOption,
     UserCounts,
+    WithinOption,
     WorkloadOption,
     load_options,
     with_schema,
 )
 from hdbkit.cli.progress import BuildBar, ExperimentLines, RunLines
 from hdbkit.config import Load, SweepSpec
-from hdbkit.config.quantities import counts_in
+from hdbkit.config.quantities import counts_in, seconds_in
 from hdbkit.config.specs import load_from, read_load
 from hdbkit.config.sweep_spec import sweep_schema_text
 from hdbkit.errors import InputError
@@ -190,6 +192,8 @@ def sweep(
     spec: Annotated[Path, typer.Argument(help="YAML file of the sweep, or hammerpost's JSON")],
     workload: WorkloadOption = None,
     blocks: _Blocks = None,
+    until_decided: UntilDecidedOption = False,
+    within: WithinOption = None,
     virtual_users: UserCounts = None,
     detach: Annotated[bool, typer.Option("--detach", help="start the sweep and return; see: hdbkit attach")] = False,
     as_json: AsJson = False,
@@ -201,15 +205,16 @@ def sweep(
 
     Options of the command line replace those of the file.
     """
-    wanted = _spec(spec, workload, fields, virtual_users, given)
+    within_s = None if within is None else seconds_in(within, "--within")
+    wanted = as_spec(_spec(spec, workload, fields, virtual_users, given), blocks, until_decided, within_s)
     if wanted.tried:
         for warning in api.connect(target).memory_warnings(wanted.tried):
             show.notes.print(f"warning: {warning}", markup=False)
     if detach:
-        return show.left_alone(api.start_sweep(target, wanted, blocks=blocks).experiment_id, as_json)
+        return show.left_alone(api.start_sweep(target, wanted).experiment_id, as_json)
     with RunLines() as lines:
         watch_run = None if as_json else lines
-        done = api.sweep(target, wanted, blocks=blocks, watch=ExperimentLines(), watch_run=watch_run)
+        done = api.sweep(target, wanted, watch=ExperimentLines(), watch_run=watch_run)
     return show_found(done, as_json)
 
 
@@ -226,6 +231,8 @@ def plan(
     spec: Annotated[Path, typer.Argument(help="YAML file of the sweep, or hammerpost's JSON")],
     workload: WorkloadOption = None,
     blocks: _Blocks = None,
+    until_decided: UntilDecidedOption = False,
+    within: WithinOption = None,
     virtual_users: UserCounts = None,
     json_schema: Annotated[  # noqa: ARG001 - its callback prints it
         bool, typer.Option("--json-schema", help=_SCHEMA_HELP, is_eager=True, callback=_print_schema)
@@ -243,8 +250,9 @@ def plan(
     What a sweep would refuse is refused; a server that cannot be asked is a note. The noise and the CPU time of
     clients are those of recent results.
     """
-    asked = _spec(spec, workload, fields, virtual_users, given)
-    planned, unasked = planned_as_measured(target, asked, blocks, DEFAULT)
+    within_s = None if within is None else seconds_in(within, "--within")
+    asked = as_spec(_spec(spec, workload, fields, virtual_users, given), blocks, until_decided, within_s)
+    planned, unasked = planned_as_measured(target, asked, None, DEFAULT)
     if unasked:
         show.notes.print(f"the server was not asked: {unasked}", markup=False, soft_wrap=True)
     power, hosts = api.planned_power(planned), api.planned_hosts(planned)

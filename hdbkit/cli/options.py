@@ -47,6 +47,11 @@ WorkloadOption = Annotated[
 UserCounts = Annotated[
     str | None, typer.Option("--virtual-users", "-u", help="user counts to run at, such as 1,4,16")
 ]
+UntilDecidedOption = Annotated[
+    bool,
+    typer.Option("--until-decided", help="end after the block that decides every verdict; --blocks is the maximum"),
+]
+WithinOption = Annotated[str | None, typer.Option(help="with --until-decided: maximum duration, such as 10m")]
 LoadFile = Annotated[Path | None, typer.Option("--params", help="YAML file with load options")]
 Yes = Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]

@@ -29,7 +29,7 @@ from hdbkit.experiment.kinds.sweep.slicing import on_server_note, unsuitable
 from hdbkit.report.ratio_tables import detail_tables, effect_table, ratio_tables
 from hdbkit.report.tables import Table as PageTable
 from hdbkit.results.finding import Finding, Of
-from hdbkit.text import many, number, plural, share, without_controls
+from hdbkit.text import duration_text, many, number, plural, share, without_controls
 from hdbkit.workloads import workload
 
 _LATENCIES = ("operation", "count", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
@@ -406,6 +406,9 @@ def _ends(spec: SweepSpec) -> Iterator[str]:
         looks = " or ".join(map(str, spec.looks[:-1]))
         dropped = "; a configuration that is decided is not run in later blocks" if spec.drop_decided else ""
         yield f"it ends after {looks} blocks if every verdict is decided by then{dropped}"
+    if spec.until_decided:
+        in_time = f", or before a block beyond {duration_text(spec.time_budget_s)}" if spec.time_budget_s else ""
+        yield f"it ends after the block that decides every verdict{in_time}, and after {spec.blocks} blocks at most"
     if spec.winner_blocks:
         blocks = "further blocks of the three best configurations and the baseline"
         yield f"{spec.winner_blocks} {blocks} follow; they are not included in the totals above"

@@ -100,6 +100,18 @@ def counts_in(text: str, what: str) -> tuple[int, ...]:
         raise InputError(f"{what} must be numbers such as 1,4,16, not {text!r}") from None
 
 
+def seconds_in(text: str, what: str) -> float:
+    """Parse a duration such as ``10m``, ``90s`` or ``600`` (seconds). ``m`` and ``min`` are minutes.
+
+    Raises:
+        InputError: it is no duration above 0; ``what`` names it in the message.
+    """
+    found = quantity(f"{text}in" if text.endswith("m") else text)
+    if found is None or found.dimension is Dimension.SIZE or found.amount <= 0:
+        raise InputError(f"{what} must be a duration such as 10m, 90s or 1h, not {text!r}")
+    return float(found.amount)
+
+
 def _ladder(dimension: Dimension, units: tuple[str, ...]) -> dict[str, Fraction]:
     """The unit system that contains ``units``."""
     if dimension is Dimension.TIME:

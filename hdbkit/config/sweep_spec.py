@@ -27,6 +27,7 @@ from hdbkit.config.server_files import settings_of_file
 from hdbkit.config.specs import AnyLoad, AnyWorkload
 from hdbkit.config.sweep_factors import Constraint, Factors, FactorValues, Facts, SettingText, ValueText
 from hdbkit.config.sweep_values import Formula, names_of, special_texts
+from hdbkit.config.until_decided import MAX_UNTIL_DECIDED
 from hdbkit.errors import ConfigErrors, InputError
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,40}$"
@@ -114,6 +115,10 @@ class SweepSpec(Preparation):
         default=(),
         description="numbers of blocks after which the sweep ends if all is decided; the last is blocks: [4, 8, 12]",
     )
+    until_decided: bool = Field(
+        default=False,
+        description="look after each block, and end when all is decided or time_budget_s is over; at most 60 blocks",
+    )
     drop_decided: bool = Field(
         default=True,
         description="with looks: a configuration that a look decides is not run in later blocks; the baseline is",
@@ -170,8 +175,10 @@ class SweepSpec(Preparation):
     @model_validator(mode="before")
     @classmethod
     def _all_blocks_at_the_last_look(cls, content: Any) -> Any:
-        """Without ``blocks``, the last look is the number of blocks."""
-        looks = content.get("looks") if isinstance(content, dict) and "blocks" not in content else None
+        """Without ``blocks``, the last look is the number of blocks; until all is decided there are many."""
+        if not isinstance(content, dict) or "blocks" in content:
+            return content
+        looks = (MAX_UNTIL_DECIDED,) if content.get("until_decided") is True else content.get("looks")
         last = looks[-1] if isinstance(looks, list | tuple) and looks else None
         return {**content, "blocks": last} if isinstance(last, int) else content
 
@@ -190,13 +197,11 @@ class SweepSpec(Preparation):
         return blocks
 
     @model_validator(mode="after")
-    def _a_search_has_no_looks(self) -> SweepSpec:
+    def _ends_by_one_rule(self) -> SweepSpec:
         if self.looks and self.strategy is not Strategy.GRID:
             raise ValueError("looks are only for a grid; a search ends after its blocks")
-        return self
-
-    @model_validator(mode="after")
-    def _the_last_look_is_the_end(self) -> SweepSpec:
+        if self.until_decided and (self.looks or self.winner_blocks or self.strategy is not Strategy.GRID):
+            raise ValueError("until_decided is for a grid without looks and winner_blocks")
         if self.looks and self.looks[-1] != self.blocks:
             raise ValueError(f"looks: the last must equal blocks ({self.blocks}), not {self.looks[-1]}")
         return self

@@ -21,12 +21,12 @@ from hdbkit.analysis.run.summary import summarize
 from hdbkit.execution import load_hosts, profiler
 from hdbkit.execution.folder_setup import FAULTS, SERIALS
 from hdbkit.execution.table_rows import Noted
-from hdbkit.files import read_bytes
+from hdbkit.files import read_bytes, read_lines
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Clock, FaultLine, Manifest
 from hdbkit.results.run_result import ScheduleResult, SlicesResult
-from hdbkit.results.writer import read_lines, write_operations, write_rows, write_table
+from hdbkit.results.writer import write_operations, write_rows, write_table
 
 MAX_EDGE_MS = 500.0
 """The maximum duration of the count at an edge of the window."""

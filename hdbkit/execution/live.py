@@ -22,12 +22,11 @@ from hdbkit.execution.control import ClientState, Control
 from hdbkit.execution.host import process_cpu_s
 from hdbkit.execution.live_schedule import LiveSchedule, ScheduleTick
 from hdbkit.execution.live_sums import LiveTail, Sums
-from hdbkit.files import opened_file, read_bytes
+from hdbkit.files import opened_file, read_bytes, read_lines
 from hdbkit.results.columns import ERROR_LINES, HOST_LINES, SESSION_LINES, WAIT_LINES, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.spool import Records, SpoolTails
-from hdbkit.results.writer import read_lines
 from hdbkit.text import plural
 
 _SHOWN = 4

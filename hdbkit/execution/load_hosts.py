@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from hdbkit.errors import DamagedResult
-from hdbkit.files import read_bytes, replace_file
+from hdbkit.files import read_bytes, read_lines, replace_file
 from hdbkit.results import columns
 from hdbkit.results.columns import Source
 from hdbkit.results.host_clock import ClockEstimate, HostClock, reliable
 from hdbkit.results.manifest import LoadHostLine
 from hdbkit.results.spool import SpoolReader
-from hdbkit.results.writer import read_lines
 from hdbkit.text import many
 
 _FILE = "load_hosts.json"

@@ -25,12 +25,11 @@ from hdbkit.errors import HdbkitError, ServerFailed
 from hdbkit.execution import host
 from hdbkit.execution.beside import Beside
 from hdbkit.execution.session_cpu import SessionCpu
-from hdbkit.files import JsonLines
+from hdbkit.files import JsonLines, read_lines
 from hdbkit.plan import RunPlan
 from hdbkit.readings import ENDS, LAG, STATEMENT_TOTALS, answered
 from hdbkit.results import columns
 from hdbkit.results.columns import COUNTED, SESSION_LINES
-from hdbkit.results.writer import read_lines
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads import metric_of
 

@@ -19,6 +19,7 @@ from pydantic import Field
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.sweep_spec import AbortRules
+from hdbkit.config.until_decided import UntilDecided
 from hdbkit.errors import InputError
 from hdbkit.plan import ExperimentPosition, RequiredRate, RunLimits, RunPlan, new_run_id, random_letters
 from hdbkit.slices import SideSlices, Slices
@@ -82,6 +83,12 @@ class ExperimentPlan(ConfigModel):
     configurations: tuple[dict[str, str], ...]
     runs: tuple[PlannedRun, ...]
     slices: Slices | None = Field(default=None, description="all configurations alternate within each run")
+    until_decided: UntilDecided | None = Field(
+        default=None, description="it ends when all of its verdicts are decided; its blocks are the maximum"
+    )
+    ended_after: int | None = Field(
+        default=None, description="the number of blocks after which it ended because all was decided"
+    )
 
     # -- what a source states -------------------------------------------------------------------------------
 
@@ -196,8 +203,12 @@ class ExperimentPlan(ConfigModel):
     @property
     def time_text(self) -> str:
         """The estimated duration of the experiment, in words."""
-        known = self.estimated_s
-        return "its duration is known after the first run" if known is None else f"about {duration_text(known)}"
+        known, until = self.estimated_s, self.until_decided
+        if until is not None and until.within_s is not None:
+            return f"at most {duration_text(min(until.within_s, known or until.within_s))}"
+        if known is None:
+            return "its duration is known after the first run"
+        return f"{'at most' if until else 'about'} {duration_text(known)}"
 
 
 class OneTargetPlan(ExperimentPlan):

@@ -16,6 +16,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from hdbkit.analysis.statistics.sequential import Spending
+from hdbkit.analysis.wording import interim_words
 from hdbkit.config import Preparation, Target
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.specs import AnyLoad, AnyWorkload
@@ -23,7 +24,7 @@ from hdbkit.errors import InputError
 from hdbkit.experiment.plan import MAX_RUNS, Cell, Design, ExperimentPlan, PlannedRun
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.journal import Step
+from hdbkit.results.journal import ExperimentState, Step
 from hdbkit.run_order import in_turn
 from hdbkit.slices import SideSlices
 
@@ -124,6 +125,12 @@ class SidesPlan(ExperimentPlan):
             side=planned.configuration,
             origin_ns=origin_ns,
         )
+
+    def interim(self, state: ExperimentState) -> str:
+        """Its place before the number of blocks that gives verdicts; empty there, and where each block gives them."""
+        if self.until_decided is not None or state.next_number > len(self.runs):
+            return ""
+        return interim_words(self.runs[state.next_number - 1].block - 1, self.blocks)
 
     def extended(self, blocks: int, done: int = 0) -> Self:
         """The same experiment with a total of ``blocks`` blocks. Raises ``InputError`` if it has more."""

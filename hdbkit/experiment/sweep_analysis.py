@@ -14,7 +14,7 @@ from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.server_cost import COST_FIGURE, SERVER_COST, cost_note, costs_us
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
-from hdbkit.analysis.statistics.sequential import Spending
+from hdbkit.analysis.statistics.sequential import Anytime, Spending
 from hdbkit.analysis.sweep import warnings
 from hdbkit.analysis.sweep.answers import answer, best_of, candidates_note, winner_answer
 from hdbkit.analysis.sweep.effects import main_effects
@@ -27,8 +27,9 @@ from hdbkit.analysis.sweep.search import early_ends_note
 from hdbkit.analysis.sweep.slices import slice_notes, slice_warnings
 from hdbkit.analysis.sweep.together import RunFigure, judged_together
 from hdbkit.analysis.sweep.winners import winners
+from hdbkit.analysis.wording import interim_words, without_verdict
 from hdbkit.config.metric import Measure, Metric
-from hdbkit.experiment.kinds.sweep.deciding import judged, spending
+from hdbkit.experiment.kinds.sweep.deciding import judged, rule, spending
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.experiment_runs import ENDED_EARLY, each_run, runs_frame
@@ -36,6 +37,7 @@ from hdbkit.results.finding import Of, Ratio, Verdict, frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import read_plans
 from hdbkit.results.manifest import Manifest
+from hdbkit.text import capital
 
 _SPLIT_PLOT = (
     "The runs of a block with one schema share its build, so the intervals of comparisons between schemas are made "
@@ -86,17 +88,17 @@ class SweepAnalysis:
 
         Where a look decided a comparison and later blocks did not run it, ratio and interval are those of this look.
         """
-        return judged(self.plan, self.folder.journal.state, self.observations)
+        return self._shown(judged(self.plan, self.folder.journal.state, self.observations))
 
     @cached_property
     def effect_ratios(self) -> list[Ratio]:
         """The main effect of each value of a setting, over all pairs of the grid."""
-        return main_effects(self.observations, self.metric, *self._grid, level=self.level)
+        return self._shown(main_effects(self.observations, self.metric, *self._grid, level=self.level))
 
     @cached_property
     def interaction_ratios(self) -> list[Ratio]:
         """Each two values of two settings: their joint effect to the product of both effects."""
-        return interactions(self.observations, self.metric, *self._grid, level=self.level)
+        return self._shown(interactions(self.observations, self.metric, *self._grid, level=self.level))
 
     @property
     def _grid(self) -> tuple[list[str], dict[str, str], float]:
@@ -107,21 +109,30 @@ class SweepAnalysis:
     def winner_ratios(self) -> list[Ratio]:
         """The configurations that were repeated in fresh blocks, the fastest first; none without such blocks."""
         runs = self.runs[self.runs["fresh"]]
-        level = self.spending.left(self.plan.ended_after or self.plan.spec.blocks)
-        return winners(self.cell_ratios, runs, self.metric, self.plan.spec.smallest_effect, level=level)
+        spent = spending(self.plan, self.folder.journal.state)
+        level = spent.left(self.plan.ended_after or self.plan.spec.blocks)
+        found = winners(self.cell_ratios, runs, self.metric, self.plan.spec.smallest_effect, level=level)
+        left = runs.loc[runs["status"].isin(["planned", "running"]), "block"]
+        if left.empty:
+            return found
+        first = int(runs["block"].min())
+        interim = interim_words(int(left.min()) - first, int(runs["block"].max()) - first + 1)
+        return [without_verdict(one, self.metric, interim) for one in found]
 
     @cached_property
     def quantile_ratios(self) -> list[Ratio]:
         """The p95 and p99 of the latency of each operation, in ms, by configuration and virtual users."""
         runs = self.grid_runs
         manifests = [manifest for manifest in self.manifests if manifest.run_id in set(runs["run_id"])]
-        return latency_verdicts(runs, manifests, self.plan.spec.smallest_effect, level=self.level)
+        smallest = self.plan.spec.smallest_effect
+        return self._shown(latency_verdicts(runs, manifests, smallest, level=self.level))
 
     @cached_property
     def operation_ratios(self) -> list[Ratio]:
         """The mean time of each operation, in s, where the metric is a mean over operations."""
-        return operation_verdicts(
-            self.grid_runs, self.manifests, self.metric, self.plan.spec.smallest_effect, level=self.level
+        smallest = self.plan.spec.smallest_effect
+        return self._shown(
+            operation_verdicts(self.grid_runs, self.manifests, self.metric, smallest, level=self.level)
         )
 
     @cached_property
@@ -197,16 +208,41 @@ class SweepAnalysis:
     def level(self) -> float:
         """The level of the intervals of the present look, so that those of all looks hold with 95 %."""
         ended = self.grid_runs[self.grid_runs["status"].isin(["done", "failed"])]
-        return self.spending.level(int(ended["block"].max()) if len(ended) else 0)
+        return self.rule.level(int(ended["block"].max()) if len(ended) else 0)
 
     @cached_property
-    def spending(self) -> Spending:
-        """How the sweep spends its error rate over all looks at its results, also when blocks are added."""
-        return spending(self.plan, self.folder.journal.state)
+    def rule(self) -> Spending | Anytime:
+        """The level of the intervals of all looks at its results, also when blocks are added."""
+        return rule(self.plan, self.folder.journal.state)
+
+    @cached_property
+    def interim(self) -> str:
+        """Its place before the next look, which alone gives verdicts; empty at a look.
+
+        With a number of blocks only looks share the error rate. Intervals that hold at every number of blocks give a
+        verdict after each.
+        """
+        if self.plan.until_decided is not None:
+            return ""
+        runs, looks = each_run(self.grid_runs), spending(self.plan, self.folder.journal.state).looks
+        is_left = runs["status"].isin(["planned", "running"])
+        left, ended = runs.loc[is_left, "block"], runs.loc[~is_left, "block"]
+        if left.empty and self.folder.journal.state.finished:
+            return ""
+        done = int(runs["block"].max()) if left.empty else int(left.min()) - 1
+        if done in looks and ended.max() == done:
+            return ""
+        return interim_words(done, next((look for look in looks if look > done), looks[-1]))
+
+    def _shown(self, ratios: list[Ratio]) -> list[Ratio]:
+        """The ratios as they may be shown: with verdicts at a look only."""
+        return [without_verdict(one, self.metric, self.interim) for one in ratios] if self.interim else ratios
 
     @cached_property
     def answer(self) -> str:
         """The strongest conclusion in one sentence: where the best have fresh blocks, that of these."""
+        if self.interim:
+            return f"{capital(self.interim)}; the next look gives verdicts."
         of_fresh = winner_answer(self.winner_ratios, self.plan.spec.winner_blocks)
         smallest = self.plan.spec.smallest_effect
         return of_fresh or answer(self.cell_ratios, self.metric, smallest, self.effect_ratios)
@@ -241,7 +277,7 @@ class SweepAnalysis:
         effects = changed_effects(self.interaction_ratios, self.effect_ratios, self.metric, spec.smallest_effect)
         split = [_SPLIT_PLOT] if len(self.plan.rebuilds) > 1 else []
         early = early_ends_note(self.runs)
-        looks = self.spending.note(self.plan.ended_after, self.level)
+        looks = self.rule.note(self.plan.ended_after, self.level)
         slices, decided = slice_notes(self._slice_runs, self.observations), decided_note(self.cell_ratios)
         wave = warnings.wave_note(self.runs, self.cell_ratios)
         return [
@@ -302,7 +338,10 @@ class SweepAnalysis:
     @cached_property
     def next_step(self) -> str:
         """The command that would settle undecided verdicts; empty for a sweep that takes no more blocks."""
-        fixed = self.plan.ended_after is not None or self.plan.winners
+        if self.plan.until_decided is not None:
+            ended = self.folder.journal.state.finished and self.plan.ended_after is None
+            return f"to give it more time: {self._with_blocks(2 * self.plan.spec.blocks)}" if ended else ""
+        fixed = self.plan.ended_after is not None or self.plan.winners or self.interim
         return "" if fixed else warnings.next_step(self.cell_ratios, self._with_blocks)
 
     @cached_property

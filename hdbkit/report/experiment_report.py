@@ -85,6 +85,7 @@ def card(finding: Finding, evidence: Evidence) -> Card:
     """The result of an experiment in a few lines."""
     best, headline, metric = finding.best, finding.headline, finding.metric
     verdict = headline.verdict if headline else str(best.verdict) if best else "no result"
+    verdict = finding.interim or verdict
     value = of = ""
     if headline:
         value, of = headline.value, headline.of

@@ -205,6 +205,9 @@ class Finding(Figures):
     headline: Headline | None = Field(default=None, description="what stands in place of a ratio")
     answer: str
     basis: str = Field(default="", description="what intervals are made of")
+    interim: str = Field(
+        default="", description="of an experiment that is not judged yet: its blocks so far; no ratio has a verdict"
+    )
     explanation: str = Field(default="", description="why one side is faster, where waits were sampled")
     advice: str = Field(default="", description="what would decide; empty where nothing is undecided")
     notes: tuple[str, ...] = ()

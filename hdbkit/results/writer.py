@@ -5,9 +5,8 @@ Microseconds, DELTA_BINARY_PACKED and zstd need about half the space and half th
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from hdbkit.files import draft_of, read_bytes
+from hdbkit.files import draft_of
 from hdbkit.results import columns
 from hdbkit.results.folder import make_folder
 from hdbkit.results.host_clock import HostClock
@@ -81,22 +80,6 @@ def write_rows(path: Path, table: Mapping[str, str], rows: Sequence[Mapping[str,
     """Write a small table from rows; missing numbers are NaN, missing texts and lists are empty."""
     empty = {name: _EMPTY.get(kind, 0) for name, kind in table.items()}
     write_table(path, table, {name: [row.get(name, empty[name]) for row in rows] for name in table})
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The objects of a file with one JSON object, or a list of them, per line; incomplete lines are skipped."""
-    if not path.is_file():
-        return []
-    return list(_objects(read_bytes(path).decode(errors="replace").splitlines()))
-
-
-def _objects(lines: Iterable[str]) -> Iterable[dict[str, Any]]:
-    for line in lines:
-        try:
-            content = json.loads(line)
-        except ValueError:
-            continue
-        yield from content if isinstance(content, list) else (content,)
 
 
 def _operations_writer(path: Path, table: pa.Schema) -> pq.ParquetWriter:

@@ -289,7 +289,11 @@ class MeasureInTurnRequest(Request):
     workload: GivenWorkload = None
     load: GivenLoad = None
     virtual_users: Users = Field(default=[])
-    blocks: Blocks | None = Field(default=None, description="by default 7 with slices, else 6")
+    blocks: Blocks | None = Field(
+        default=None, description="by default 7 with slices, else 6; with until_decided the maximum [60]"
+    )
+    until_decided: bool = Field(default=False, description="end after the block that decides every verdict")
+    within_s: float | None = Field(default=None, gt=0, description="with until_decided: maximum duration in seconds")
     label: Label = None
 
 

@@ -188,8 +188,8 @@ def _compare(one: asked.CompareRequest, _: JobCourse) -> Document:
 def _measure_in_turn(one: asked.MeasureInTurnRequest, course: JobCourse) -> Document:
     planned = api.plan_comparison(
         one.base, one.new, together=one.together, slices=one.slices, slice_s=one.slice_s, workload=one.workload,
-        load=one.load,
-        virtual_users=one.virtual_users, label=one.label, blocks=one.blocks,
+        load=one.load, virtual_users=one.virtual_users, label=one.label, blocks=one.blocks,
+        until_decided=one.until_decided, within_s=one.within_s,
     )  # fmt: skip
     return _executed(planned, course)
 

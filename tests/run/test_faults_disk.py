@@ -19,10 +19,9 @@ from hdbkit.api import result as result_of
 from hdbkit.config import Load, SweepSpec
 from hdbkit.errors import ExperimentFailed, InputError, RunFailed
 from hdbkit.experiment import EventKind, ExperimentEvent
-from hdbkit.files import JsonLines
+from hdbkit.files import JsonLines, read_lines
 from hdbkit.results.manifest import Status
 from hdbkit.results.spool import SpoolReader, SpoolWriter
-from hdbkit.results.writer import read_lines
 from hdbkit.servers import control
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget

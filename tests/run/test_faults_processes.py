@@ -18,10 +18,10 @@ from hdbkit.api import result as result_of
 from hdbkit.config import Load
 from hdbkit.errors import RunFailed
 from hdbkit.execution import handle
+from hdbkit.files import read_lines
 from hdbkit.results.columns import COUNTED
 from hdbkit.results.manifest import Status
 from hdbkit.results.spool import SpoolReader, spool_path
-from hdbkit.results.writer import read_lines
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget
 from tests.run.faults import client_pids, folder_of, gone, log_of, rows, supervisor_of, until, wait_for

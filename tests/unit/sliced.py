@@ -133,8 +133,8 @@ def write_sliced_sweep(
     settings = {"work_mem": tuple(f"{one + 1}MB" for one in range(len(ratios)))}
     spec = SweepSpec(name="slices", settings=settings, virtual_users=(2,), blocks=blocks, load=Load(duration_s=60))
     whole = plan_sweep(Target(kind="nulldb"), spec, "20260102-000000-slices-abc")
-    runs = [run for run in whole.runs if run.configuration == 0]
-    runs = [run.model_copy(update={"number": number}) for number, run in enumerate(runs, 1)]
+    runs = [next(run for run in whole.runs if run.block == block) for block in range(1, blocks + 1)]
+    runs = [run.model_copy(update={"number": number, "configuration": 0}) for number, run in enumerate(runs, 1)]
     plan = whole.model_copy(update={"runs": tuple(runs), "slices": planned})
     folder = experiment_folder(root, plan.experiment_id)
     folder.write_plan(plan)

@@ -82,6 +82,7 @@ NO_COMMAND = {
     "estimate": "panels show it before a build",
     "import_results": "import of a file with results",
     "Result.users": "runs show --users",
+    "Result.tails": "the report has them",
     "verify_certificate": "certify --verify",
     "password_source": "panels show it; a command line says what was wrong instead",
     "Result.require_removable": "runs rm checks it first",

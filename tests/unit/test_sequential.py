@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy
 
-from hdbkit.analysis.statistics.sequential import AT_THE_END, Spending
+from hdbkit.analysis.statistics.sequential import AT_THE_END, Anytime, Spending
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.experiment.kinds.sweep.plan import ended_at, plan_sweep, with_winners
@@ -71,10 +71,10 @@ def test_looks_that_make_no_sense_are_refused(changes: dict[str, object], said: 
 def test_a_shortened_sweep_keeps_its_blocks_and_its_winners_get_fresh_ones() -> None:
     plan = plan_sweep(Target(kind="nulldb"), SweepSpec(settings=SETTINGS, looks=[2, 4], winner_blocks=3), "sweep-1")
     ended = ended_at(plan, 2)
-    assert ended.runs == plan.runs[:8]
+    assert ended.runs == plan.runs[:10]
     longer = with_winners(ended, [3, 1])
-    fresh = longer.runs[8:]
-    assert [one.number for one in longer.runs] == list(range(1, 8 + 9 + 1))
+    fresh = longer.runs[10:]
+    assert [one.number for one in longer.runs] == list(range(1, 10 + 9 + 1))
     assert {one.block for one in fresh} == {3, 4, 5}
     assert all(one.fresh for one in fresh)
     for block in (3, 4, 5):
@@ -96,3 +96,32 @@ def test_a_sweep_that_ended_because_all_was_decided_takes_no_more_blocks() -> No
     plan = plan_sweep(Target(kind="nulldb"), SweepSpec(settings=SETTINGS, looks=[2, 4]), "sweep-1")
     with pytest.raises(InputError, match="everything was decided"):
         ended_at(plan, 2).extended(8)
+
+
+def test_an_interval_at_every_number_of_blocks_ends_where_the_evidence_against_its_mean_is_1_over_alpha() -> None:
+    for blocks, comparisons in ((5, 1), (7, 3), (40, 3)):
+        v = Anytime(comparisons).critical(blocks) ** 2 / (blocks - 1)
+        evidence = (1 / (1 + blocks)) ** 0.5 * ((1 + v) / (1 + v / (1 + blocks))) ** (blocks / 2)
+        assert evidence == pytest.approx(comparisons / 0.05)
+
+
+@pytest.mark.parametrize("blocks", [5, 8, 60])
+def test_its_level_is_that_of_students_interval_of_the_same_width(blocks: int) -> None:
+    error = 1 - Anytime().level(blocks)
+    assert scipy.stats.t.isf(error / 2, blocks - 1) == pytest.approx(Anytime().critical(blocks))
+
+
+def test_too_few_blocks_decide_nothing() -> None:
+    assert Anytime().critical(4) == np.inf
+    assert Anytime(3).critical(5) == np.inf
+    assert [Anytime().level(blocks) for blocks in (1, 2, 4)] == [1 - 1e-12] * 3
+    assert [Anytime().half_width(blocks, 0.0) for blocks in (4, 5)] == [np.inf, 0], "equal values are no certainty"
+
+
+def test_equal_differences_are_ever_called_different_in_less_than_the_error_rate() -> None:
+    draws = np.random.default_rng(1).normal(size=(4000, 40))
+    count = np.arange(1.0, 41)
+    means = np.cumsum(draws, axis=1) / count
+    variances = (np.cumsum(draws**2, axis=1) - count * means**2)[:, 1:] / (count[1:] - 1)
+    critical = np.array([Anytime().critical(int(blocks)) for blocks in count[1:]])
+    assert 0.005 < (abs(means[:, 1:]) > critical * np.sqrt(variances / count[1:])).any(axis=1).mean() < 0.05

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hdbkit.databases.postgresql.session import _SLOW_PLAN
 from hdbkit.execution.client_notes import MAX_STATEMENTS, SlowPlans, slowest_plans
-from hdbkit.results.writer import read_lines
+from hdbkit.files import read_lines
 
 
 def test_a_routine_that_makes_statements_of_its_own_fills_no_disk(tmp_path: Path) -> None:

@@ -14,9 +14,8 @@ from hdbkit.contracts import Prepared, Session
 from hdbkit.errors import ErrorClass, HdbkitError, TransactionError
 from hdbkit.execution.pacing import Pacing
 from hdbkit.execution.switching import SessionSwitch
-from hdbkit.files import JsonLines
+from hdbkit.files import JsonLines, read_lines
 from hdbkit.results.columns import SWITCH_LINES
-from hdbkit.results.writer import read_lines
 from hdbkit.slices import SliceOrder, Slices
 
 SLICES = Slices(

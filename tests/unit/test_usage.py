@@ -12,8 +12,8 @@ import pytest
 
 from hdbkit.execution.load_hosts import ClientFiles, lines_of
 from hdbkit.execution.usage import USAGE_NAMES, Usage
+from hdbkit.files import read_lines
 from hdbkit.results.columns import USAGE_LINES
-from hdbkit.results.writer import read_lines
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other kernels do not tell")
 

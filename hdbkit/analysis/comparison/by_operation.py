@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from hdbkit.analysis.comparison.contrasts import contrasts
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, replication
-from hdbkit.analysis.comparison.sides import Compared, Question, contrasts, scored
+from hdbkit.analysis.comparison.sides import Compared, Question, scored
 from hdbkit.analysis.run.quantiles import MARGINS
 from hdbkit.analysis.run.records import mean_times_s
 from hdbkit.analysis.run.server_cost import COST_FIGURE, SERVER_COST, costs_us

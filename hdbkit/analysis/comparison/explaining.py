@@ -26,11 +26,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hdbkit.analysis.comparison.beside_parts import Run, counted, counted_by_statement, differing, operations_of_parts
+from hdbkit.analysis.comparison.contrasts import contrasts
 from hdbkit.analysis.comparison.explanation import Explanation, Part, TimeRatio
 from hdbkit.analysis.comparison.plans import other_plans
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit, replication
 from hdbkit.analysis.comparison.sessions import runs_of
-from hdbkit.analysis.comparison.sides import contrasts
 from hdbkit.analysis.run.waits import BESIDE, CLIENT_CPU, OUTSIDE, PROCESSORS, SERVER_CPU, UNTOLD, parts_of
 from hdbkit.analysis.statistics.autocorrelation import inflation
 from hdbkit.analysis.statistics.two_samples import Correlation

@@ -83,6 +83,11 @@ class Replication:
         after = None if self.after is None else self.after[whole[0]].mean(axis=1, keepdims=True)
         return replace(self, samples=tuple(one.mean(axis=1, keepdims=True) for one in means), after=after)
 
+    def condition(self, at: int) -> Replication:
+        """The same of one user count alone."""
+        after = None if self.after is None else self.after[:, [at]]
+        return replace(self, samples=tuple(one[:, [at]] for one in self.samples), after=after)
+
 
 def replication(runs: pd.DataFrame) -> Replication:
     """The design of a comparison.
@@ -105,6 +110,20 @@ def replication(runs: pd.DataFrame) -> Replication:
     else:
         why = f"{BASE if len(base) == 1 else NEW} has one session, which has no run of the other side"
     return Replication(Unit.NONE, (), why)
+
+
+def in_blocks_of_plan(runs: pd.DataFrame) -> Replication:
+    """The design whose units are the blocks of one experiment with both sides; ``runs`` have their ``block``.
+
+    Blocks are units whatever the sessions are: an experiment that may end after each block fixes them beforehand.
+    """
+    placed, together = _placed(runs).sort_values("place", kind="stable"), _at_the_same_time(runs)
+    placed = placed.assign(after=followed(placed["side"].to_numpy() == NEW))
+    of_side = placed.groupby(["side", "block", "virtual_users"])[["score", "after"]].mean().unstack("virtual_users")
+    apart = (pd.DataFrame(of_side.loc[NEW]) - pd.DataFrame(of_side.loc[BASE])).dropna()
+    values, after = (apart[name].to_numpy(dtype=np.float64) for name in ("score", "after"))
+    words = f"{many(len(apart), 'block')}, of which each difference is one value"
+    return Replication(Unit.BLOCKS, (values,), words, after=None if together else after)
 
 
 def _in_shared(runs: pd.DataFrame, apart: pd.DataFrame) -> Replication:

@@ -10,21 +10,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.comparison.replication import BASE, NEW, Noise, Replication, Unit, noise, replication
+from hdbkit.analysis.comparison.contrasts import Contrast, at_every_look, contrasts
+from hdbkit.analysis.comparison.replication import (
+    BASE,
+    NEW,
+    Noise,
+    Replication,
+    Unit,
+    in_blocks_of_plan,
+    noise,
+    replication,
+)
 from hdbkit.analysis.comparison.side_slices import run_blocks
 from hdbkit.analysis.run.schedule import RATE_DECIDES, kept_its_rate
 from hdbkit.analysis.statistics import Floats
-from hdbkit.analysis.statistics.carry_over import ENOUGH_BLOCKS, TIMES_AS_MANY, holding
+from hdbkit.analysis.statistics.carry_over import ENOUGH_BLOCKS, TIMES_AS_MANY
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
-from hdbkit.analysis.statistics.power import MAX_BLOCKS, POWER, Critical, blocks_needed, least_found
-from hdbkit.analysis.statistics.two_samples import Sample, half_widths, models
-from hdbkit.analysis.wording import WATCHED, Interval, blocks_text, found_from, percent, sentence
+from hdbkit.analysis.statistics.power import MAX_BLOCKS, POWER, Critical, blocks_needed
+from hdbkit.analysis.statistics.sequential import Anytime
+from hdbkit.analysis.statistics.two_samples import models
+from hdbkit.analysis.wording import WATCHED, Interval, blocks_text, found_from, percent, sentence, without_verdict
 from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Metric
 from hdbkit.results.finding import Of, Ratio, Verdict
@@ -61,6 +72,13 @@ class Compared:
     """The smallest relevant relative difference."""
     confidence: float
     """Of its intervals."""
+    anytime: Anytime | None = None
+    """Where its intervals hold at every number of blocks."""
+
+    @property
+    def level(self) -> float:
+        """The level of intervals of further figures."""
+        return self.anytime.level(len(self.design.samples[0])) if self.anytime else self.confidence
 
     @property
     def each(self) -> tuple[Ratio, ...]:
@@ -73,12 +91,21 @@ class Compared:
         found = [] if self.design.unit is Unit.NONE else [self.design.words]
         if self.design.unit in (Unit.BLOCKS, Unit.CYCLES):
             found.append("how the sides compare in other sessions is not estimated")
-        if self.confidence > _ALONE:
+        if self.anytime is not None:
+            found.append(
+                f"the intervals hold at every number of blocks with {share(self.confidence)}, whenever it ends"
+            )
+        elif self.confidence > _ALONE:
             level = share(self.confidence)
             found.append(
                 f"intervals of {level} each, so that those of all comparisons and numbers of blocks hold with 95 %"
             )
         return "; ".join([*found, *filter(None, [self.noise.words])])
+
+    def before_its_end(self, metric: Metric, interim: str) -> Compared:
+        """The same before the number of blocks that judges it: without a verdict."""
+        by_users = tuple(without_verdict(ratio, metric, interim) for ratio in self.by_users)
+        return replace(self, ratio=without_verdict(self.ratio, metric, interim), by_users=by_users, advice="")
 
     @property
     def answer(self) -> str:
@@ -110,6 +137,7 @@ def compared(
     again: Again | None = None,
     names: tuple[str, str] = (BASE, NEW),
     design: Replication | None = None,
+    anytime: Anytime | None = None,
 ) -> Compared:
     """Compare the side ``NEW`` with the side ``BASE``.
 
@@ -122,17 +150,33 @@ def compared(
         again: for the advice.
         names: of both sides, for the sentences.
         design: what is replicated, if not what the order of the runs makes it.
+        anytime: intervals that hold at every number of blocks, in place of ``confidence``; ``runs`` have their
+            ``block`` then.
     """
     common = common_counts(runs)
     several = bool(common) and runs["virtual_users"].nunique() > 1
     same = scored(runs, metric)
+    again = again or Again()
+    if anytime is not None:
+        design, confidence = in_blocks_of_plan(same), anytime.confidence
     design, seen = design or replication(same), noise(same)
     cells = same.groupby(["side", "virtual_users"])["score"].agg(["count", "mean"])
     plain = (cells["mean"][NEW] - cells["mean"][BASE]).to_numpy(dtype=float)
     overall = design.over_counts()
-    (contrast,) = contrasts(overall.estimates, plain.mean(keepdims=True), confidence)
-    advice = _advice(overall, seen, contrast.estimate, smallest_effect, confidence, again or Again())
-    question = Question(metric, names, advice, smallest_effect, confidence, _why(design))
+
+    def contrasted(design: Replication, plain: Floats) -> list[Contrast]:
+        if anytime is not None:
+            return at_every_look(design, plain, anytime)
+        return contrasts(design.estimates, plain, confidence)
+
+    (contrast,) = contrasted(overall, plain.mean(keepdims=True))
+    if anytime is not None:
+        advice = f"more blocks may decide: {again.resume} --blocks {2 * len(overall.samples[0])}"
+    else:
+        advice = _advice(overall, seen, contrast.estimate, smallest_effect, confidence, again)
+    question = Question(
+        metric, names, advice, smallest_effect, confidence, _why(design), at_every_look=anytime is not None
+    )
     subject = f"{names[1]} (mean over {many(len(common), 'count')} of virtual users)" if several else names[1]
     runs_of_side = {side: int(cells["count"][side].sum()) for side in (BASE, NEW)}
     ratio = question.judged(
@@ -144,8 +188,8 @@ def compared(
         runs=runs_of_side[NEW],
     )
     if not several:
-        return Compared(ratio, (), design, seen, advice, smallest_effect, confidence)
-    each = contrasts(design.estimates, plain, confidence)
+        return Compared(ratio, (), design, seen, advice, smallest_effect, confidence, anytime)
+    each = contrasted(design, plain)
     by_users = tuple(
         question.judged(
             f"{names[1]} at {virtual_users(int(count))}",
@@ -157,7 +201,8 @@ def compared(
         )
         for count, contrast in zip(common, each, strict=True)
     )
-    return Compared(_over_all(ratio, by_users), by_users, design, seen, advice, smallest_effect, confidence)
+    whole = _over_all(ratio, by_users)
+    return Compared(whole, by_users, design, seen, advice, smallest_effect, confidence, anytime)
 
 
 def _over_all(mean: Ratio, by_users: Sequence[Ratio]) -> Ratio:
@@ -200,46 +245,6 @@ def scored(runs: pd.DataFrame, metric: Metric) -> pd.DataFrame:
     common = common_counts(runs)
     same = runs[runs["virtual_users"].isin(common)] if common else runs.assign(virtual_users=0)
     return same.assign(score=np.log(metric.score(same["metric_value"].astype(float))))
-
-
-class Contrast(NamedTuple):
-    """New - base; the ends of its interval, and of that at twice the error rate, of two one-sided tests; and the
-    difference that the interval would have excluded from zero with ``power.POWER``."""
-
-    estimate: float
-    ends: tuple[float, float]
-    inner: tuple[float, float]
-    detectable: float
-
-    @classmethod
-    def holding(cls, each: Sequence[Contrast]) -> Contrast:
-        """That of the first model, with intervals that hold those of all (``carry_over``)."""
-        ends, inner = holding(one.ends for one in each), holding(one.inner for one in each)
-        return cls(each[0].estimate, ends, inner, max(one.detectable for one in each))
-
-
-def contrasts(samples: Sequence[Sample], plain: Floats, confidence: float) -> list[Contrast]:
-    """The contrast of each condition; its ends are NaN where only means of runs are known.
-
-    ``samples`` are the differences, or base and new, or nothing; ``plain`` are the differences of the means of runs.
-    """
-    if not samples:
-        unknown = (math.nan, math.nan)
-        return [Contrast(float(difference), unknown, unknown, math.nan) for difference in plain]
-    by_model = [_contrasts(model, plain, confidence) for model in models(samples)]
-    return [Contrast.holding(each) for each in zip(*by_model, strict=True)]
-
-
-def _contrasts(samples: Sequence[Sample], plain: Floats, confidence: float) -> list[Contrast]:
-    means = samples[0].means - (samples[1].means if len(samples) > 1 else 0)
-    estimates = np.where(np.isnan(means), plain, means)
-    half, inner = (half_widths(samples, level) for level in (confidence, 2 * confidence - 1))
-    errors = np.sqrt(sum(sample.variance / np.where(sample.counts, sample.counts, np.nan) for sample in samples))
-    df = min(sample.df for sample in samples)
-    return [
-        Contrast(value, (value - wide, value + wide), (value - narrow, value + narrow), least_found(wide, error, df))
-        for value, wide, narrow, error in zip(*map(np.ndarray.tolist, (estimates, half, inner, errors)), strict=True)
-    ]
 
 
 def _why(design: Replication) -> str:
@@ -316,6 +321,8 @@ class Question:
     of: Of = Of.METRIC
     operation: str = ""
     quantile: str = ""
+    at_every_look: bool = False
+    """Whether the intervals hold at every number of blocks."""
 
     def judged(self, subject: str, contrast: Contrast, means: Sequence[float], **fields: int | None) -> Ratio:
         """A ratio from the contrast of its logarithms.
@@ -331,9 +338,9 @@ class Question:
                 f"{subject} against {reference} {percent(ratio, self.metric)}: undecided: {self.why}; {self.advice}"
             )
         else:
-            interval = Interval.of(self.metric, contrast.estimate, contrast.ends, contrast.inner)
+            interval = Interval.of(self.metric, contrast.estimate, contrast.ends, contrast.inner, self.at_every_look)
             judged = interval.judged(self.smallest_effect)
-            if judged["verdict"] is Verdict.UNDECIDED:
+            if judged["verdict"] is Verdict.UNDECIDED and not self.at_every_look:
                 judged["detectable"] = found_from(contrast.detectable, self.metric)
             words = sentence(
                 subject, reference, interval, self.smallest_effect, self.confidence, self.advice,

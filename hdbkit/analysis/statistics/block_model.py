@@ -51,7 +51,7 @@ _MAX_LAMBDA = 0.95
 _LAMBDA_STEPS = 20
 
 
-def _after(runs: pd.DataFrame) -> pd.Series[float]:
+def after_runs(runs: pd.DataFrame) -> pd.Series[float]:
     """What each run followed in the blocks of two configurations (``carry_over``), 0 in others; empty without any."""
     if "stretch" in runs or runs["number"].duplicated().any():
         return pd.Series(dtype="float64")
@@ -105,7 +105,7 @@ class BlockModel:
 
         With a column ``stretch``, rows of one run that have the same stretch are a block of their own.
         """
-        done, after = usable(runs), _after(runs)
+        done, after = usable(runs), after_runs(runs)
         first = cls._of(done, metric, np.zeros((len(done), 0)))
         beside = np.asarray(after.reindex(done.index), dtype=np.float64)
         return replace(first, again=cls._of(done, metric, beside[:, None])) if len(after) and len(done) else first
@@ -193,7 +193,7 @@ class BlockModel:
             columns = len(self.coefficients) - len(self.cells)
             return EffectEstimate(float(contrast @ self.coefficients), float(error), max(blocks - 1.0 - columns, 1.0))
         parts = np.bincount(self.cell, weights**2, len(self.cells)) * self.variances
-        variance, uncertain = float(parts.sum()), float((parts**2 / self.cell_df).sum())
+        variance, uncertain = float(parts.sum()), float((parts**2 / np.maximum(self.cell_df, 1e-9)).sum())
         df = min(variance**2 / uncertain, self.df) if uncertain else float(self.df)
         return EffectEstimate(float(contrast @ self.coefficients), float(np.sqrt(variance)), df)
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.autocorrelation import corrected, inflation
+from hdbkit.analysis.statistics.carry_over import EffectEstimate
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
 
 _STANDARD_ERRORS = 0.5
@@ -72,6 +73,13 @@ class Sample:
         if df == 0:
             return cls(means, counts, float("nan"), 0.0)
         return cls(means, counts, float((residuals**2).sum()) / df, independent_df(residuals, df))
+
+    @property
+    def estimate(self) -> EffectEstimate:
+        """The mean of its one condition, by each model."""
+        error = float(np.sqrt(self.variance / self.counts[0]))
+        again = None if self.again is None else self.again.estimate
+        return EffectEstimate(float(self.means[0]), error, self.df, again)
 
     def judged(self, variance: float, df: float) -> Sample:
         """The sample with another variance and its degrees of freedom; those of a second model change alike."""

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 
 from hdbkit.analysis.statistics.block_model import Cell
+from hdbkit.analysis.statistics.sequential import Anytime
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.config.metric import Metric
 from hdbkit.results.finding import Ratio
@@ -32,6 +33,7 @@ def verdicts(
     level: Callable[[int], float],
     decided_after: Mapping[Cell, int],
     smallest_effect: float = 0.02,
+    anytime: Anytime | None = None,
 ) -> list[Ratio]:
     """The verdicts after the blocks that ``runs`` have, those that are decided from the look that decided them.
 
@@ -41,16 +43,17 @@ def verdicts(
         level: of the intervals after a number of blocks (``sequential.Spending.level``).
         decided_after: the blocks after which each comparison was decided that is not run any more, by virtual users
             and configuration.
-        smallest_effect: as for ``verdicts.judge``.
+        smallest_effect, anytime: as for ``verdicts.judge``.
     """
     ended = runs.loc[runs["status"].isin(["done", "failed"]), "block"]
     present = int(ended.max()) if len(ended) else 0
-    now = judge(runs, metric, 0, smallest_effect, level(present), level, settled=decided_after.keys())
+    settled = decided_after.keys()
+    now = judge(runs, metric, 0, smallest_effect, level(present), level, settled, anytime=anytime)
     decided_then: dict[Cell, Ratio] = {}
     for look in sorted(set(decided_after.values())):
         then = judge(
             runs[runs["block"] <= look], metric, 0, smallest_effect, level(look),
-            settled=[cell for cell, after in decided_after.items() if after < look],
+            settled=[cell for cell, after in decided_after.items() if after < look], anytime=anytime,
         )  # fmt: skip
         decided_then |= {_cell(ratio): ratio for ratio in then if decided_after.get(_cell(ratio)) == look}
     return [_of_its_look(ratio, decided_then.get(_cell(ratio)), decided_after) for ratio in now]

@@ -112,7 +112,8 @@ def slice_warnings(runs: Runs, observations: pd.DataFrame, metric: Metric) -> li
     return found + [
         Caution(
             f"slices after {labels.get(one.configuration, one.configuration)} are {change(one.ratio, metric)} than "
-            "after the others; the order is balanced, so this changes no comparison, but a longer slice_s reduces it",
+            "after the others; the order is balanced, so at most a twelfth of this is part of a comparison; a longer "
+            "slice_s reduces it",
             Kind.CARRY_OVER,
         )
         for one in left

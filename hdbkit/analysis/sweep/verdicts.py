@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -22,6 +22,8 @@ from hdbkit.analysis.statistics.carry_over import EffectEstimate
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.power import POWER, Critical, blocks_needed, least_found
 from hdbkit.analysis.statistics.selection import candidates, shrunken
+from hdbkit.analysis.statistics.sequential import Anytime
+from hdbkit.analysis.sweep.block_differences import block_differences
 from hdbkit.analysis.wording import CONFIDENCE, Interval, found_from, label, needed_text, sentence
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.experiment_runs import ENDED_EARLY, RUN_COLUMNS, STRETCH
@@ -50,6 +52,8 @@ class _Question:
     """What ratios refer to, in words."""
     later: Callable[[int, float], Critical]
     """The critical values after a number of blocks; of their degrees of freedom this share is a contrast's."""
+    anytime: Anytime | None = None
+    """Gives the intervals where they hold at every number of blocks, in place of critical values."""
 
 
 def judge(
@@ -61,6 +65,7 @@ def judge(
     later: Callable[[int], float] | None = None,
     settled: Collection[Cell] = (),
     model: BlockModel | None = None,
+    anytime: Anytime | None = None,
 ) -> list[Ratio]:
     """The verdict on each configuration at each count of virtual users, in this order.
 
@@ -76,9 +81,13 @@ def judge(
         settled: comparisons that an earlier look decided (``looks``). The intervals are as wide as if they were still
             open, since which are open is known from the same runs.
         model: the fitted model of ``runs``, where its noise was judged together with that of other figures.
+        anytime: intervals that hold at every number of blocks, of the differences within blocks, in place of those of
+            the model.
     """
     model = model or BlockModel.fitted(runs, metric)
     question = _question(runs, metric, model, baseline, smallest_effect, level, later or (lambda _: level), settled)
+    if anytime is not None:
+        question = _at_every_look(question, anytime, runs)
     labels = configuration_labels(runs, baseline)
     cells = sorted({(int(u), int(c)) for u, c in zip(runs["virtual_users"], runs["configuration"], strict=True)})
     several = len({users for users, _ in cells}) > 1
@@ -185,6 +194,12 @@ def _question(
     )
 
 
+def _at_every_look(question: _Question, anytime: Anytime, runs: pd.DataFrame) -> _Question:
+    """The same question for intervals that hold at every number of blocks."""
+    estimates = block_differences(runs, question.metric, question.estimates, question.baseline)
+    return replace(question, estimates=estimates, anytime=anytime)
+
+
 def _critical(family: Sequence[Sequence[float]], df: float, level: float) -> Critical:
     return Critical(critical_value(family, df, level), critical_value(family, df, 2 * level - 1), df)
 
@@ -247,6 +262,11 @@ def _unmeasured(runs: pd.DataFrame, cell: Cell, subject: str) -> dict[str, Any]:
 def _decided(
     question: _Question, cell: Cell, estimate: EffectEstimate, done: pd.DataFrame, subject: str
 ) -> dict[str, Any]:
+    if question.anytime is not None:
+        ends = question.anytime.ends(round(estimate.df) + 1, estimate)
+        interval = Interval.of(question.metric, estimate.value, ends, ends, at_every_look=True)
+        words = sentence(subject, question.reference, interval, question.smallest_effect)
+        return {**interval.judged(question.smallest_effect), "sentence": words}
     interval = Interval.around(question.metric, estimate, question.critical)
     judged = interval.judged(question.smallest_effect)
     here = int(done[done["virtual_users"] == cell[0]]["block"].nunique())

@@ -14,6 +14,8 @@ from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
 from hdbkit.api.compare import SLICED_BLOCKS
 from hdbkit.api.run_list import RunList
 from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config.quantities import seconds_in
+from hdbkit.config.until_decided import MAX_UNTIL_DECIDED
 from hdbkit.errors import InputError
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.experiment.sides import SidesPlan
@@ -23,7 +25,7 @@ from hdbkit.text import many
 from hdbkit.widgets.panels.loads import LoadPanel, blocks_field, text_field
 from hdbkit.widgets.parts.base import Shared, State, call_code, first_lines
 from hdbkit.widgets.parts.experiment_view import ExperimentView
-from hdbkit.widgets.parts.layout import LABELS, button, row
+from hdbkit.widgets.parts.layout import LABELS, button, row, until_decided_field
 from hdbkit.widgets.parts.run_view import Seen
 
 _RUNS, _TARGETS, _STORED = "Groups of runs", "Two targets in turn", "An experiment"
@@ -70,19 +72,22 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
         self.guarded(self.load)()
 
     def own_fields(self) -> list[ipywidgets.Widget]:
-        """The target to compare with the chosen one, the number of blocks, and whether the load alternates."""
+        """The other target, the number of blocks, and how and until when both are measured."""
         self.new = text_field("New", hint="name or URL of the other target")
         self.blocks = blocks_field(DEFAULT_BLOCKS)
         self.slices = ipywidgets.Checkbox(description="Let the load alternate between both, second by second")
         self.slices.indent, self.slices.layout.width = False, "auto"
-        self.slices.observe(self.guarded(self._by_slices), "value")
-        return [self.new, self.blocks, self.slices]
+        self.until_decided = until_decided_field()
+        for choice in (self.slices, self.until_decided):
+            choice.observe(self.guarded(self._take_blocks), "value")
+        self.within = text_field("Within", hint="with until decided, such as 10m")
+        return [self.new, self.blocks, self.slices, self.until_decided, self.within]
 
-    def _by_slices(self) -> None:
-        """Replace the default number of blocks by that of the other way to measure."""
-        default, other = (DEFAULT_BLOCKS, SLICED_BLOCKS)[:: -1 if self.slices.value else 1]
-        if self.blocks.value == other:
-            self.blocks.value = default
+    def _take_blocks(self) -> None:
+        """Replace the default number of blocks by that of the chosen way to measure."""
+        if self.blocks.value in (DEFAULT_BLOCKS, SLICED_BLOCKS, MAX_UNTIL_DECIDED):
+            usual = SLICED_BLOCKS if self.slices.value else DEFAULT_BLOCKS
+            self.blocks.value = MAX_UNTIL_DECIDED if self.until_decided.value else usual
 
     def load(self) -> None:
         """Read the catalog, the newest runs first."""
@@ -123,8 +128,10 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
         return "\n".join([f"{first}groups = {{", *lines, "}", overlaid, *compared])
 
     def arguments(self, at: Any) -> tuple[list[Any], dict[str, Any]]:
-        slices = {"slices": True} if self.slices.value else {}
-        return [at, self._new], {"blocks": self.blocks.value, "label": self.label, **slices}
+        more: dict[str, Any] = {name: True for name in ("slices", "until_decided") if getattr(self, name).value}
+        if within := self.within.value.strip():
+            more["within_s"] = seconds_in(within, "within")
+        return [at, self._new], {"blocks": self.blocks.value, **more, "label": self.label}
 
     def show_plan(self, plan: ExperimentPlan) -> None:
         """Fill the fields from a comparison of targets."""
@@ -133,7 +140,10 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
             base, new = plan.sides
             self.form.show(base.load)
             self.slices.value = plan.slice_s is not None
+            self.until_decided.value = plan.until_decided is not None
             self.new.value, self.blocks.value = new.target.given, plan.blocks
+            within_s = plan.until_decided and plan.until_decided.within_s
+            self.within.value = f"{within_s:g}s" if within_s else ""
 
     # -- stored results -------------------------------------------------------------------------------------
 

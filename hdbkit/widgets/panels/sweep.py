@@ -23,7 +23,7 @@ from hdbkit.text import exact_number, many
 from hdbkit.widgets.panels.experiment import ExperimentPanel
 from hdbkit.widgets.parts.base import Shared, call_code, first_lines, target_code
 from hdbkit.widgets.parts.default_phases import DefaultPhases
-from hdbkit.widgets.parts.layout import LABELS, button, grid, group, row
+from hdbkit.widgets.parts.layout import LABELS, button, grid, group, row, until_decided_field
 from hdbkit.widgets.parts.model_form import label_of, named
 from hdbkit.widgets.parts.sweep_choice import FactorsPicker, SettingsPicker
 from hdbkit.widgets.parts.workload_choice import spec_code
@@ -174,7 +174,9 @@ def plan_html(plan: SweepPlan) -> str:
     spec = plan.spec
     ends, fresh = " or ".join(map(str, spec.looks[:-1])), spec.winner_blocks
     more = f" It ends after {ends} blocks if every verdict is decided by then." if ends else ""
-    more += " A configuration that is decided is not run in later blocks." if ends and spec.drop_decided else ""
+    more += " It ends after the block that decides every verdict." if spec.until_decided else ""
+    drops = spec.drop_decided and (ends or spec.until_decided)
+    more += " A configuration that is decided is not run in later blocks." if drops else ""
     more += f" Then {fresh} further blocks of the three best configurations and the baseline follow." if fresh else ""
     each = f"{plan.slices.described}, " if plan.slices else f"{plan.made_of} x "
     note = on_server_note(plan)
@@ -203,6 +205,7 @@ class SweepForm:
         self.name = _text("Name", "letters, digits, _ and -")
         self.users = _text("Virtual users", "counts, such as 1, 4, 16")
         self.blocks = ipywidgets.BoundedIntText(description="Blocks", min=2, max=1000, style=LABELS)
+        self.until_decided = until_decided_field()
         self.looks = _text("Looks", "such as 4, 8")
         self.looks.tooltip = "numbers of blocks after which it ends if all verdicts are decided; the last: all"
         self.winners = ipywidgets.BoundedIntText(description="Winner blocks", min=0, max=1000, style=LABELS)
@@ -214,7 +217,8 @@ class SweepForm:
         self.effect = ipywidgets.FloatText(description="Effect", step=0.5, style=LABELS)
         self.effect.tooltip = "smallest change of the metric that matters"
         inputs = {
-            "name": self.name, "virtual_users": self.users, "blocks": self.blocks, "looks": self.looks,
+            "name": self.name, "virtual_users": self.users, "blocks": self.blocks,
+            "until_decided": self.until_decided, "looks": self.looks,
             "winner_blocks": self.winners, "rampup_s": self.rampup, "duration_s": self.duration,
             "cooldown_s": self.cooldown, "smallest_effect": self.effect,
         }  # fmt: skip
@@ -222,7 +226,16 @@ class SweepForm:
             named(field, name)
         self.effect.add_class("hdbkit-unit").add_class("hdbkit-unit-percent")
         phases = (self.rampup, self.duration, self.cooldown)
-        fields = (self.name, self.users, self.blocks, self.looks, self.winners, *phases, self.effect)
+        fields = (
+            self.name,
+            self.users,
+            self.blocks,
+            self.until_decided,
+            self.looks,
+            self.winners,
+            *phases,
+            self.effect,
+        )
         self.box = ipywidgets.VBox([self.picker.box, self.factors.box, grid(*fields, min_width_px=220)])
         self._fill()
         for field in fields:
@@ -246,6 +259,7 @@ class SweepForm:
             special={name: values for name, values in self._base.special.items() if name in tried},
             virtual_users=users,
             blocks=self.blocks.value,
+            until_decided=self.until_decided.value,
             looks=looks,
             winner_blocks=self.winners.value,
             cooldown_s=_optional(self.cooldown.value),
@@ -276,7 +290,7 @@ class SweepForm:
         spec, self._filling = self._base, True
         self.name.value = spec.name
         self.users.value = ", ".join(map(str, spec.virtual_users))
-        self.blocks.value = spec.blocks
+        self.blocks.value, self.until_decided.value = spec.blocks, spec.until_decided
         self.looks.value, self.winners.value = ", ".join(map(str, spec.looks)), spec.winner_blocks
         self.rampup.value, self.duration.value = spec.load.rampup_s, spec.load.duration_s
         self.cooldown.value = "" if spec.cooldown_s is None else exact_number(spec.cooldown_s)

@@ -139,3 +139,9 @@ class ReportLink:
             self._panel.say(f"the report is {path}")
 
         self._panel.busy_with("writing the report ...", work)
+
+
+def until_decided_field() -> ipywidgets.Checkbox:
+    """A field for whether an experiment ends when it is decided."""
+    hint = "end after the block that decides every verdict; the number of blocks is the maximum"
+    return ipywidgets.Checkbox(description="Until decided", tooltip=hint, indent=False)

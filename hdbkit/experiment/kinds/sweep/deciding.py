@@ -14,12 +14,13 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.statistics.sequential import Spending
+from hdbkit.analysis.statistics.sequential import Anytime, Spending
 from hdbkit.analysis.sweep.looks import decided, verdicts
 from hdbkit.analysis.sweep.observations import observations
 from hdbkit.analysis.sweep.verdicts import fastest
-from hdbkit.experiment.kinds.sweep.plan import SweepPlan, ended_at, with_winners, without_decided
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan, cut_after, ended_at, with_winners, without_decided
 from hdbkit.experiment.kinds.sweep.searching import with_next_block
+from hdbkit.experiment.until_decided import finished_blocks, time_is_over
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.finding import Ratio, Verdict
 from hdbkit.results.journal import ExperimentState, Step
@@ -33,6 +34,18 @@ def spending(plan: SweepPlan, state: ExperimentState) -> Spending:
     return Spending(plan.first_blocks or plan.spec.blocks, tuple(sorted({*taken, *plan.spec.looks, last})))
 
 
+def rule(plan: SweepPlan, state: ExperimentState) -> Spending | Anytime:
+    """The level of the intervals after each number of blocks."""
+    return anytime(plan) or spending(plan, state)
+
+
+def anytime(plan: SweepPlan) -> Anytime | None:
+    """The intervals of a sweep that ends when it is decided; None of one with a number of blocks."""
+    if plan.until_decided is None:
+        return None
+    return Anytime(max((len(plan.configurations) - 1) * len(plan.spec.virtual_users), 1))
+
+
 def decide(plan: SweepPlan, folder: ExperimentFolder) -> SweepPlan:
     """The plan after the decisions of the finished blocks; unchanged if they decide nothing."""
     state = folder.journal.state
@@ -41,10 +54,11 @@ def decide(plan: SweepPlan, folder: ExperimentFolder) -> SweepPlan:
 
 def _at_a_look(plan: SweepPlan, folder: ExperimentFolder, state: ExperimentState) -> SweepPlan:
     """End the sweep at a look if every configuration is decided at the level of that look."""
-    blocks = _finished_blocks(plan, state)
-    if plan.ended_after is not None or plan.winners or blocks not in (*plan.spec.looks, plan.spec.blocks):
+    blocks = finished_blocks(plan, state)
+    is_look = blocks > 1 if plan.until_decided else blocks in (*plan.spec.looks, plan.spec.blocks)
+    if plan.ended_after is not None or plan.winners or not is_look:
         return plan
-    runs, known = observations(folder, plan.metric), spending(plan, state)
+    runs, known = observations(folder, plan.metric), rule(plan, state)
     ratios = judged(plan, state, runs[runs["block"] <= blocks])
     undecided = sum(ratio.verdict is Verdict.UNDECIDED for ratio in ratios)
     level, spent = round(known.level(blocks), 6), round(known.spent(blocks), 6)
@@ -52,6 +66,9 @@ def _at_a_look(plan: SweepPlan, folder: ExperimentFolder, state: ExperimentState
     shorter = plan
     if undecided:
         shorter = _continued(plan, folder, state, ratios, blocks)
+        if time_is_over(plan, folder.journal.lines):
+            _note_once(folder, state, Step.DECIDED, f"the time is over after {blocks} blocks", blocks=blocks)
+            shorter = cut_after(shorter, blocks)
     elif blocks < plan.spec.blocks:
         shorter = ended_at(plan, blocks)
     if shorter != plan:
@@ -61,15 +78,15 @@ def _at_a_look(plan: SweepPlan, folder: ExperimentFolder, state: ExperimentState
 
 def judged(plan: SweepPlan, state: ExperimentState, runs: pd.DataFrame) -> list[Ratio]:
     """The verdicts of a sweep from these of its runs; fresh blocks are not among them."""
-    level = spending(plan, state).level
-    return verdicts(runs, plan.metric, level, plan.decided_after, plan.spec.smallest_effect)
+    level, smallest = rule(plan, state).level, plan.spec.smallest_effect
+    return verdicts(runs, plan.metric, level, plan.decided_after, smallest, anytime(plan))
 
 
 def _continued(
     plan: SweepPlan, folder: ExperimentFolder, state: ExperimentState, ratios: Sequence[Ratio], blocks: int
 ) -> SweepPlan:
-    """The sweep with what is undecided alone, if it has planned looks."""
-    if not plan.spec.drop_decided or not plan.spec.looks:
+    """The sweep with what is undecided alone, if it has planned looks or one after each block."""
+    if not plan.spec.drop_decided or not (plan.spec.looks or plan.until_decided):
         return plan
     new = [cell for cell in decided(ratios) if cell not in plan.decided_after]
     if not new:
@@ -81,14 +98,6 @@ def _continued(
     cells = [list(cell) for cell in new]
     _note_once(folder, state, Step.DECIDED, note, decided_after=blocks, comparisons=cells)
     return without_decided(plan, new, blocks)
-
-
-def _finished_blocks(plan: SweepPlan, state: ExperimentState) -> int:
-    """The number of finished blocks between two blocks; 0 within a block."""
-    position = state.next_number - 1  # runs are executed in order
-    if position == 0 or (position < len(plan.runs) and plan.runs[position].block == plan.runs[position - 1].block):
-        return 0
-    return plan.runs[position - 1].block
 
 
 def _with_winners(plan: SweepPlan, folder: ExperimentFolder, state: ExperimentState) -> SweepPlan:

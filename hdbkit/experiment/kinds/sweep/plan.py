@@ -18,6 +18,7 @@ from hdbkit.config.model import ConfigModel
 from hdbkit.config.sweep_factors import factor_values, load_factors, schema_factors, target_options
 from hdbkit.config.sweep_grid import grid_from
 from hdbkit.config.sweep_spec import AbortRules, CompareBy, Strategy
+from hdbkit.config.until_decided import UntilDecided
 from hdbkit.databases import database
 from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.sweep.block_order import ComparedCell, block_order, numbered_runs, runs_of_blocks
@@ -54,9 +55,6 @@ class SweepPlan(OneTargetPlan):
     )
     first_blocks: int | None = Field(
         default=None, description="the number of blocks before any were added; none were added without it"
-    )
-    ended_after: int | None = Field(
-        default=None, description="the look, in blocks, after which it ended because all was decided"
     )
     decided: tuple[Decided, ...] = Field(
         default=(), description="the comparisons that a look decided and that later blocks do not run"
@@ -103,7 +101,7 @@ class SweepPlan(OneTargetPlan):
     @property
     def design(self) -> Design | None:
         spec = self.spec
-        if spec.strategy is not Strategy.GRID or spec.compare_by is CompareBy.SLICES:
+        if spec.strategy is not Strategy.GRID or spec.compare_by is CompareBy.SLICES or self.until_decided:
             return None
         compared, looks = len(self.configurations) - 1, spec.looks or (spec.blocks,)
         return Design(compared, len(spec.virtual_users), looks, baseline_runs(compared))
@@ -193,6 +191,7 @@ class SweepPlan(OneTargetPlan):
         looks = tuple(look for look in self.spec.looks if look > done)
         looks = tuple(dict.fromkeys((*looks, blocks))) if looks else ()
         longer = self.spec.with_(blocks=blocks, looks=looks, time_budget_s=None)  # requested explicitly
+        until = self.until_decided and UntilDecided()
         if longer.strategy is not Strategy.GRID:
             return self.model_copy(update={"spec": longer, "first_blocks": first})
         apart = self.configurations[:1] if self.slices else self.configurations
@@ -203,7 +202,8 @@ class SweepPlan(OneTargetPlan):
             raise InputError(
                 f"{self.experiment_id} would have more than the maximum of {MAX_RUNS} runs; give fewer blocks"
             )
-        return self.model_copy(update={"spec": longer, "runs": (*self.runs, *more), "first_blocks": first})
+        changed = {"spec": longer, "runs": (*self.runs, *more), "first_blocks": first, "until_decided": until}
+        return self.model_copy(update=changed)
 
     def _load(self, configuration: Mapping[str, str]) -> Load:
         return load_from({**self.spec.load.given, **factor_values(load_factors(), configuration)})
@@ -285,6 +285,7 @@ def plan_sweep(
         runs=runs_of_blocks(spec, apart, range(1, spec.blocks + 1)) if is_grid else (),
         needs_restart=() if is_grid else needs_restart,
         slices=slices if is_grid else None,
+        until_decided=UntilDecided(within_s=spec.time_budget_s) if spec.until_decided else None,
     )
     if not is_grid:  # the first block of a search: the baseline, and configurations sampled from the whole grid
         others = grid.configurations[1:]
@@ -312,6 +313,12 @@ def ended_at(plan: SweepPlan, blocks: int) -> SweepPlan:
     """The same sweep, ended after ``blocks`` blocks because all configurations were decided."""
     kept = tuple(planned for planned in plan.runs if planned.block <= blocks)
     return plan.model_copy(update={"runs": kept, "ended_after": blocks})
+
+
+def cut_after(plan: SweepPlan, blocks: int) -> SweepPlan:
+    """The same sweep, ended after ``blocks`` blocks because its time is over; it takes more blocks."""
+    kept = tuple(planned for planned in plan.runs if planned.block <= blocks)
+    return plan.model_copy(update={"runs": kept, "spec": plan.spec.with_(blocks=blocks)})
 
 
 def without_decided(plan: SweepPlan, cells: Collection[ComparedCell], blocks: int) -> SweepPlan:
@@ -362,6 +369,8 @@ def _check_metric(spec: SweepSpec, configurations: Sequence[Mapping[str, str]]) 
 def _check_budget(plan: SweepPlan) -> None:
     """Raise ``InputError`` if the plan exceeds its time budget, with the number of blocks that fit."""
     budget_s, blocks, estimated_s = plan.spec.time_budget_s, plan.spec.blocks, plan.estimated_s
+    if plan.until_decided is not None:
+        return
     if budget_s is not None and estimated_s is None:
         raise InputError("how long a run of this workload takes is not known before it; remove time_budget_s")
     if budget_s is None or estimated_s is None or estimated_s <= budget_s:

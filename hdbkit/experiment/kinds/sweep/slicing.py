@@ -113,6 +113,7 @@ def unsuitable(spec: SweepSpec, configurations: int) -> list[Problem]:
         "settings": (configurations < 2, "slices need at least two configurations"),
         "strategy": (spec.strategy is not Strategy.GRID, "slices are of a grid; a search compares runs"),
         "looks": (bool(spec.looks), "a sweep by slices has no looks; it ends after its blocks"),
+        "until_decided": (spec.until_decided, "a sweep by slices ends after its blocks"),
         "winner_blocks": (bool(spec.winner_blocks), "a sweep by slices has no confirmation blocks"),
         "cache": (spec.cache is not Cache.WARM, "the cache cannot be emptied for each slice"),
         "workload": (_ends_by_itself(spec), "slices need a window of a known length"),
