@@ -16,8 +16,8 @@ import pandas as pd
 from bench.verdicts.comparisons import STORED
 from bench.verdicts.noise import SIMULATED, Floats, Noise
 from bench.verdicts.table import Statement
-from hdbkit.analysis.comparison.beside_parts import differing
-from hdbkit.analysis.comparison.explaining import TOTAL, Design, Level, explained_by_parts
+from hdbkit.analysis.comparison.beside_parts import counters_apart
+from hdbkit.analysis.comparison.explaining import TOTAL, Level, explained_by_parts, replicated
 from hdbkit.analysis.comparison.explanation import Explanation
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import compared
@@ -144,7 +144,7 @@ def counters_of(order: str, noise: Noise) -> float:
     for _ in range(TRIALS):
         levels = noise((20, places.max() + 1), draw)[:, places] + noise((20, len(runs)), draw)
         counted = pd.DataFrame(100 * np.exp(0.05 * levels.T))
-        found += bool(differing(counted, runs["side"], Design(runs).of))
+        found += bool(counters_apart(counted, runs["side"], partial(replicated, runs)))
     return 100 * found / TRIALS
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 from pydantic import Field
 
+from hdbkit.analysis.comparison.advice import DEFAULT_BLOCKS, Again
 from hdbkit.analysis.comparison.by_operation import compared_by_operation, compared_cost, compared_quantiles
 from hdbkit.analysis.comparison.explaining import Level, explain
 from hdbkit.analysis.comparison.explanation import Explanation
@@ -29,9 +30,7 @@ from hdbkit.analysis.comparison.sessions import runs_of
 from hdbkit.analysis.comparison.shared_operations import comparable_runs, of_shared_operations
 from hdbkit.analysis.comparison.side_slices import run_blocks, sliced_sides
 from hdbkit.analysis.comparison.sides import (
-    DEFAULT_BLOCKS,
     SETTING,
-    Again,
     Compared,
     compared,
     comparison_warnings,

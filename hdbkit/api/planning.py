@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import BlockModel
-from hdbkit.analysis.statistics.carry_over import MIN_BLOCKS
+from hdbkit.analysis.statistics.carry_over import FEWEST_BLOCKS
 from hdbkit.analysis.statistics.detection import Design, PooledNoise, detectable, detection, pooled_noise
 from hdbkit.analysis.statistics.power import POWER
 from hdbkit.analysis.statistics.sequential import Spending
@@ -217,7 +217,7 @@ class PlanningVerbs(BareWorkspace):
         design = planned.design
         if design is None or design.comparisons < 1:
             return None
-        if design.looks[-1] < (MIN_BLOCKS if design.comparisons == 1 else 2):
+        if design.looks[-1] < (FEWEST_BLOCKS if design.comparisons == 1 else 2):
             return None
         root = self.results
         noises, source = list(islice(_of_sweeps(root, planned), _SWEEPS)), "recent sweep"

@@ -16,8 +16,8 @@ from pathlib import Path
 import pandas as pd
 from pydantic import Field
 
+from hdbkit.analysis.comparison.advice import DEFAULT_BLOCKS, Again
 from hdbkit.analysis.comparison.replication import BASE, NEW
-from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS, Again
 from hdbkit.api.compare import Comparison, of_sides
 from hdbkit.api.executing import executing
 from hdbkit.api.experiment_result import ExperimentResult, measured_cells

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hdbkit.api.left_settings import advised, settings_warnings
-from hdbkit.api.result import Result, ResultVerbs
+from hdbkit.api.result import Result
+from hdbkit.api.stored_runs import ResultVerbs
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import DamagedResult
 from hdbkit.execution.handle import RunHandle, require_done, start_run, stopping

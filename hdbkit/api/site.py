@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from hdbkit.api.result import Result, ResultVerbs
+from hdbkit.api.result import Result
+from hdbkit.api.stored_runs import ResultVerbs
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.charts.chart import Chart
 from hdbkit.errors import DamagedResult, InputError

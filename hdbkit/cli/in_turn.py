@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from hdbkit import api
-from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
+from hdbkit.analysis.comparison.advice import DEFAULT_BLOCKS
 from hdbkit.analysis.wording import about
 from hdbkit.api import documents, max_rate
 from hdbkit.api.compare import SLICED_BLOCKS

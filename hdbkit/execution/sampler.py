@@ -24,12 +24,12 @@ from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, ServerFailed
 from hdbkit.execution import host
 from hdbkit.execution.beside import Beside
-from hdbkit.execution.session_cpu import SessionCpu
-from hdbkit.files import JsonLines, read_lines
+from hdbkit.execution.session_cpu import SessionCpu, own_threads
+from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
 from hdbkit.readings import ENDS, LAG, STATEMENT_TOTALS, answered
 from hdbkit.results import columns
-from hdbkit.results.columns import COUNTED, SESSION_LINES
+from hdbkit.results.columns import COUNTED
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads import metric_of
 
@@ -230,9 +230,7 @@ class Sampler(threading.Thread):
         known = statements(self._database.dialects, SERVER_STATEMENTS)
         if self._server is None or self._plan.load.connect_per_operation or _THREADS not in known:
             return
-        own = {int(row["number"]) for path in self._folder.glob(SESSION_LINES.name) for row in read_lines(path)}
-        found = answered(lambda: self._connected().ask(_THREADS), []) if own else []
-        threads = [int(thread) for number, thread in found if int(number) in own]
+        threads = own_threads(self._folder, lambda: self._connected().ask(_THREADS))
         if self._sessions is not None:
             self._sessions.follow(threads)
         elif len(set(threads)) == self._plan.load.sessions:

@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
+
+from hdbkit.files import read_lines
+from hdbkit.readings import answered
+from hdbkit.results.columns import SESSION_LINES
 
 _THREADS_PER_S = 200
 """How many threads are read in a second, on average: thousands of them are read seldom between edges."""
@@ -70,3 +75,10 @@ class SessionCpu:
             return None
         file = Path(f"/proc/{thread}/schedstat")
         return file if int(fields[1]) == self._server and file.exists() else None
+
+
+def own_threads(spools: Path, asked: Callable[[], Sequence[Sequence[Any]]]) -> list[int]:
+    """The server's threads of the load's sessions, whose numbers are in ``spools``; ``asked`` gives those of all."""
+    own = {int(row["number"]) for path in spools.glob(SESSION_LINES.name) for row in read_lines(path)}
+    found = answered(asked, []) if own else []
+    return [int(thread) for number, thread in found if int(number) in own]

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo
 
-from hdbkit.analysis.comparison import sides
+from hdbkit.analysis.comparison.advice import DEFAULT_BLOCKS
 from hdbkit.analysis.run.latency_limit import Limit
 from hdbkit.api import Workspace, max_rate
 from hdbkit.config import Load, SweepSpec
@@ -213,7 +213,7 @@ class ReleasesRequest(Request):
     workload: GivenWorkload = None
     load: GivenLoad = None
     virtual_users: Users = Field(default=[])
-    blocks: Blocks = sides.DEFAULT_BLOCKS
+    blocks: Blocks = DEFAULT_BLOCKS
 
 
 class DropRequest(OfTarget):

@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.comparison.beside_parts import ROUND_TRIP, Counter, counted, differing
-from hdbkit.analysis.comparison.explaining import TOTAL, Design, Level, explained_by_parts
+from hdbkit.analysis.comparison.beside_parts import ROUND_TRIP, Counter, counted, counters_apart
+from hdbkit.analysis.comparison.explaining import TOTAL, Level, explained_by_parts, replicated
 from hdbkit.analysis.comparison.explanation import Explanation, Part, TimeRatio
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.run.waits import BESIDE, OUTSIDE, PROCESSORS, SERVER_CPU, UNTOLD, with_tables
@@ -260,9 +261,9 @@ def test_counters_of_sessions_are_judged_by_sessions(rows: Rows) -> None:
     )
     levels = draw.normal(10, 0.5, (4, 40)).repeat(5, axis=0) + draw.normal(0, 0.05, (20, 40))
     counters = pd.DataFrame(levels, columns=[f"counter {i}" for i in range(40)])
-    assert not differing(counters, runs["side"], Design(runs).of)
+    assert not counters_apart(counters, runs["side"], partial(replicated, runs))
     counters["counter 0"] += np.where(sides == NEW, 500.0, 0.0)
-    assert [one.name for one in differing(counters, runs["side"], Design(runs).of)] == ["counter 0"]
+    assert [one.name for one in counters_apart(counters, runs["side"], partial(replicated, runs))] == ["counter 0"]
 
 
 def test_sides_that_do_not_alternate_have_no_interval_and_no_cause(rows: Rows) -> None:

@@ -12,9 +12,10 @@ import pytest
 
 from bench.verdicts.comparisons import called
 from bench.verdicts.noise import autoregressive
+from hdbkit.analysis.comparison.advice import Again
 from hdbkit.analysis.comparison.replication import BASE, NEW, Unit, noise, replication
 from hdbkit.analysis.comparison.sessions import runs_of
-from hdbkit.analysis.comparison.sides import Again, compared
+from hdbkit.analysis.comparison.sides import compared
 from hdbkit.config import Target
 from hdbkit.experiment.kinds.comparison import ComparisonPlan
 from hdbkit.experiment.sides import Side, in_blocks

@@ -99,7 +99,7 @@ class Counter:
         return float(np.log(high / low)) if low > 0 else float(np.inf)
 
 
-def differing(
+def counters_apart(
     counted: pd.DataFrame, sides: pd.Series[str], design: Callable[[pd.Series[float]], Replication]
 ) -> list[Counter]:
     """The counters that differ; none where nothing is replicated.

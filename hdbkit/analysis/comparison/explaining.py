@@ -18,14 +18,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hdbkit.analysis.comparison.beside_parts import Run, counted, counted_by_statement, differing, operations_of_parts
+from hdbkit.analysis.comparison.beside_parts import (
+    Run,
+    counted,
+    counted_by_statement,
+    counters_apart,
+    operations_of_parts,
+)
 from hdbkit.analysis.comparison.contrasts import contrasts
 from hdbkit.analysis.comparison.explanation import Explanation, Part, TimeRatio
 from hdbkit.analysis.comparison.plans import other_plans
@@ -107,10 +113,10 @@ def explain(base: Sequence[Run], new: Sequence[Run], level: Level | None = None)
     explanation = explained_by_parts(noun, times, runs.drop(columns="side"), level)
     whole = {manifest.run_id: (folder, manifest) for folder, manifest in (*base, *new)}
     in_order = [whole[run_id] for run_id in runs["run_id"]]
-    design = Design(runs)
+    design = partial(replicated, runs)
     of_server = pd.DataFrame([counted(manifest) for _, manifest in in_order])
     of_statements = pd.DataFrame([counted_by_statement(*run) for run in in_order])
-    counters, statements = (differing(one, runs["side"], design.of) for one in (of_server, of_statements))
+    counters, statements = (counters_apart(one, runs["side"], design) for one in (of_server, of_statements))
     kept = [[read_plans(folder.plans) for folder, _ in of_side] for of_side in (base, new)]
     enough = min(len(base), len(new)) >= _RUNS_OF_A_PLAN
     each = [manifest.measured.per_operation.round_trips for _, manifest in in_order]
@@ -134,15 +140,9 @@ def _plans_note(base: str, new: str) -> str:
     return " (each side has one build and one set of statistics, so another ANALYZE may change this)"
 
 
-@dataclass(frozen=True)
-class Design:
-    """What a comparison replicates, for any figure of its runs (a row each, as ``sessions.runs_of`` returns them)."""
-
-    runs: pd.DataFrame
-
-    def of(self, values: Sequence[float] | NDArray[np.float64] | pd.Series[float]) -> Replication:
-        """That of one value per run, in the order of the runs."""
-        return replication(self.runs.assign(score=np.asarray(values, dtype=float)))
+def replicated(runs: pd.DataFrame, values: Sequence[float] | NDArray[np.float64] | pd.Series[float]) -> Replication:
+    """What a comparison replicates of one value per run, in the order of ``runs`` (``sessions.runs_of``)."""
+    return replication(runs.assign(score=np.asarray(values, dtype=float)))
 
 
 def explained_by_parts(
@@ -237,7 +237,7 @@ class _Runs:
 
     @cached_property
     def _design(self) -> Replication:
-        return Design(self._runs).of(np.zeros(len(self._runs)))
+        return replicated(self._runs, np.zeros(len(self._runs)))
 
     @property
     def words(self) -> str:
@@ -247,7 +247,7 @@ class _Runs:
     def difference(self, values: pd.Series[float], confidence: float) -> tuple[float, float, float]:
         """New - base with its interval."""
         of_side = [values.to_numpy(dtype=float)[mine] for mine in self._sides]
-        return _difference(Design(self._runs).of(values), of_side, confidence)
+        return _difference(replicated(self._runs, values), of_side, confidence)
 
     def levels(self, log_ms: pd.Series[float]) -> pd.Series[float]:
         """By which the times of each run are multiplied, so that all pairs of neighbouring runs have the same level.

@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.statistics import Floats
-from hdbkit.analysis.statistics.carry_over import MIN_BLOCKS, few_blocks_note, followed
+from hdbkit.analysis.statistics.carry_over import FEWEST_BLOCKS, few_blocks_note, followed
 from hdbkit.analysis.statistics.two_samples import Correlation, Sample, correlated
 from hdbkit.text import many, share
 
@@ -94,8 +94,11 @@ def replication(runs: pd.DataFrame) -> Replication:
 
     Args:
         runs: a row per run in the order of time: ``side`` (``BASE`` or ``NEW``), ``virtual_users`` (the counts that
-            both sides have), ``session``, ``score`` (on the log scale); ``started`` and ``ended``, if they are known.
+            both sides have), ``session``, ``score`` (on the log scale); ``started``, ``ended`` and ``alternated``, if
+            they are known.
     """
+    if "alternated" in runs and (runs["alternated"] > 0).all():
+        return _alternating(runs)
     means = runs.groupby(["side", "session", "virtual_users"])["score"].mean().unstack("virtual_users")
     base, new = pd.DataFrame(means.loc[BASE]), pd.DataFrame(means.loc[NEW])
     shared = base.index.intersection(new.index)
@@ -110,6 +113,15 @@ def replication(runs: pd.DataFrame) -> Replication:
     else:
         why = f"{BASE if len(base) == 1 else NEW} has one session, which has no run of the other side"
     return Replication(Unit.NONE, (), why)
+
+
+def _alternating(runs: pd.DataFrame) -> Replication:
+    """The design of pairs of runs whose loads alternated, each pair at one count of users."""
+    scores = runs.groupby(["virtual_users", "alternated", "side"])["score"].mean().unstack("side")
+    apart = (scores[NEW] - scores[BASE]).dropna()
+    columns = [of_count.to_numpy(dtype=np.float64) for _, of_count in apart.groupby("virtual_users")]
+    words = f"{many(len(apart), 'pair')} of runs whose loads alternated"
+    return Replication(Unit.BLOCKS, (side_by_side(columns),), words)
 
 
 def in_blocks_of_plan(runs: pd.DataFrame) -> Replication:
@@ -174,25 +186,25 @@ def _within(runs: pd.DataFrame) -> Replication:
     placed, together = _placed(runs).sort_values("place", kind="stable"), _at_the_same_time(runs)
     placed = placed.assign(after=followed(placed["side"].to_numpy() == NEW))
     columns = [_blocks(part) for _, part in placed.groupby("virtual_users", sort=True)]
-    blocks, least = max(map(len, columns)), 2 if together else MIN_BLOCKS
+    blocks, least = max(map(len, columns)), 2 if together else FEWEST_BLOCKS
     if blocks < least:
-        times = {2: "twice", MIN_BLOCKS: "three times"}[least]
+        times = {2: "twice", FEWEST_BLOCKS: "three times"}[least]
         return Replication(Unit.NONE, (), f"within their session the sides do not alternate at least {times}")
     words = f"{blocks} blocks of one session"
-    apart = _table([one[:, 0] for one in columns])
+    apart = side_by_side([one[:, 0] for one in columns])
     if together:
         words += ", both sides at the same time, each under the load of the other: what else differs between "
         words += "their servers is part of the ratio"
         return Replication(Unit.BLOCKS, (apart,), words, together, correlation=Correlation.of_series(apart))
     if not all((one[:, 1] > 0).all() or (one[:, 1] < 0).all() for one in columns):
         words += "".join(f", {note}" for note in filter(None, [few_blocks_note(blocks)]))
-        return Replication(Unit.BLOCKS, (apart,), words, after=_table([one[:, 4] for one in columns]))
-    slopes = _table([_slopes(one) for one in columns])
+        return Replication(Unit.BLOCKS, (apart,), words, after=side_by_side([one[:, 4] for one in columns]))
+    slopes = side_by_side([_slopes(one) for one in columns])
     words += ", one side first in each: the slope is subtracted"
     return Replication(Unit.BLOCKS, (apart, slopes), words, trend=True)
 
 
-def _table(columns: Sequence[Floats]) -> Floats:
+def side_by_side(columns: Sequence[Floats]) -> Floats:
     """The columns side by side, the shorter ones filled with NaN."""
     table = np.full((max(map(len, columns)), len(columns)), np.nan)
     for position, column in enumerate(columns):

@@ -39,7 +39,7 @@ def runs_of(sides: Mapping[str, Sequence[Manifest]]) -> pd.DataFrame:
     Returns:
         A row per run: ``side``, ``run_id``, ``started``, ``ended``, ``virtual_users``, ``metric_value``, ``session``
         (text; runs of one session have the same, on whichever side they are), ``block`` (of its experiment; 0
-        without one).
+        without one), ``alternated`` (the same number of two runs whose loads alternated; 0 of others).
     """
     rows = [
         {
@@ -49,6 +49,7 @@ def runs_of(sides: Mapping[str, Sequence[Manifest]]) -> pd.DataFrame:
             "virtual_users": one.plan.load.virtual_users,
             "metric_value": _compared_value(one),
             "block": one.plan.experiment.block if one.plan.experiment else 0,
+            "alternated": one.plan.side_slices.origin_ns if one.plan.side_slices else 0,
             "host": str(one.host.boot_id or one.host.name),
         }
         for side, manifests in sides.items()

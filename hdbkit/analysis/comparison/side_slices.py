@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit
+from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit, side_by_side
 from hdbkit.analysis.run.quantiles import rank
 from hdbkit.analysis.run.records import Window, operations_of, window_of
 from hdbkit.analysis.run.slices import (
@@ -174,23 +174,15 @@ def _details(counted: Sequence[PairSlices], slice_s: float) -> str:
 def sliced_replication(pairs: Sequence[Sequence[Apart]]) -> Replication:
     """The design of pairs of runs at each count of virtual users: the pairs, or their stretches."""
     if sum(len(of_count) - 1 for of_count in pairs) >= MIN_RUN_DF and min(map(len, pairs)) > 1:
-        values = _side_by_side([np.array([one.runs for one in of_count]) for of_count in pairs])
+        values = side_by_side([np.array([one.runs for one in of_count]) for of_count in pairs])
         return Replication(Unit.BLOCKS, (values,), f"{len(values)} blocks of one session")
-    values = _side_by_side([np.concatenate([one.stretches for one in of_count]) for of_count in pairs])
+    values = side_by_side([np.concatenate([one.stretches for one in of_count]) for of_count in pairs])
     words = (
         f"cycles of these runs (from {run_blocks(len(pairs))} blocks on, the interval also contains what differs "
         "from run to run)"
     )
     common = _correlation([one.stretches for of_count in pairs for one in of_count])
     return Replication(Unit.CYCLES, (values,), words, correlation=common)
-
-
-def _side_by_side(columns: Sequence[Floats]) -> Floats:
-    """The columns side by side, the shorter ones filled with NaN."""
-    table = np.full((max(map(len, columns)), len(columns)), np.nan)
-    for position, column in enumerate(columns):
-        table[: len(column), position] = column
-    return table
 
 
 def _correlation(parts: Sequence[Floats]) -> Correlation:

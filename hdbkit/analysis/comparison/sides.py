@@ -9,13 +9,14 @@ by count, by the noise pooled over all of them and with intervals that hold toge
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from hdbkit.analysis.comparison.advice import Again, deciding
 from hdbkit.analysis.comparison.contrasts import Contrast, at_every_look, contrasts
 from hdbkit.analysis.comparison.replication import (
     BASE,
@@ -27,15 +28,10 @@ from hdbkit.analysis.comparison.replication import (
     noise,
     replication,
 )
-from hdbkit.analysis.comparison.side_slices import run_blocks
 from hdbkit.analysis.run.schedule import RATE_DECIDES, kept_its_rate
 from hdbkit.analysis.statistics import Floats
-from hdbkit.analysis.statistics.carry_over import ENOUGH_BLOCKS, TIMES_AS_MANY
-from hdbkit.analysis.statistics.dunnett import maximum_modulus
-from hdbkit.analysis.statistics.power import MAX_BLOCKS, POWER, Critical, blocks_needed
 from hdbkit.analysis.statistics.sequential import Anytime
-from hdbkit.analysis.statistics.two_samples import models
-from hdbkit.analysis.wording import WATCHED, Interval, blocks_text, found_from, percent, sentence, without_verdict
+from hdbkit.analysis.wording import WATCHED, Interval, found_from, percent, sentence, without_verdict
 from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Metric
 from hdbkit.results.finding import Of, Ratio, Verdict
@@ -46,14 +42,8 @@ SETTING = "setting."
 """The beginning of the name of a setting among the differences."""
 CLIENT_PATH = "software.client_path"
 """How the clients spoke to the server: with the driver, or past it."""
-DEFAULT_BLOCKS = 6
-"""Blocks of a comparison whose sides are measured in turn, where no other number is known."""
-_MIN_BLOCKS = ENOUGH_BLOCKS
-"""The least number of blocks that is advised."""
 _ALONE = 0.95
 """The confidence of an interval that is the only one."""
-MANY_BLOCKS = 50
-"""Beyond this many blocks in turn, slices that alternate between both sides are advised."""
 
 
 @dataclass(frozen=True)
@@ -115,20 +105,6 @@ class Compared:
         return f"{verdict}.{basis}"  # a name at the beginning stays as it is
 
 
-@dataclass(frozen=True)
-class Again:
-    """How both sides are measured again."""
-
-    command: str = ""
-    """The command; the advice adds the number of blocks."""
-    slices: str = ""
-    """That which lets the load alternate between them in slices, where they are two databases."""
-    resume: str = ""
-    """That which gives more blocks to the experiment that measured them."""
-    level: Callable[[int], float] | None = None
-    """The confidence of the intervals after a number of blocks; by default that of the comparison."""
-
-
 def compared(
     runs: pd.DataFrame,
     metric: Metric,
@@ -173,7 +149,7 @@ def compared(
     if anytime is not None:
         advice = f"more blocks may decide: {again.resume} --blocks {2 * len(overall.samples[0])}"
     else:
-        advice = _advice(overall, seen, contrast.estimate, smallest_effect, confidence, again)
+        advice = deciding(overall, seen, contrast.estimate, smallest_effect, confidence, again)
     question = Question(
         metric, names, advice, smallest_effect, confidence, _why(design), at_every_look=anytime is not None
     )
@@ -250,59 +226,6 @@ def scored(runs: pd.DataFrame, metric: Metric) -> pd.DataFrame:
 def _why(design: Replication) -> str:
     """Why a ratio has no interval."""
     return design.words if design.unit is Unit.NONE else "this count of virtual users was not repeated"
-
-
-def _advice(
-    design: Replication, seen: Noise, estimate: float, smallest_effect: float, confidence: float, again: Again
-) -> str:
-    """What would decide: more sessions, or a number of blocks within one session, or slices."""
-    if design.unit not in (Unit.BLOCKS, Unit.NONE):
-        return _more_units(design, again)
-    if design.unit is Unit.BLOCKS:
-        present, of_blocks = len(design.samples[0]), models(design.estimates)[-1][0]
-        run_noise, df = math.sqrt(of_blocks.variance / of_blocks.counts[0] * present / 2), of_blocks.df
-    else:
-        run_noise, df, present = seen.run * math.sqrt(TIMES_AS_MANY), seen.run_df, _MIN_BLOCKS - 1
-    wanted, about = DEFAULT_BLOCKS, ""
-    if df > 0 and run_noise > 0:
-        limit = math.log1p(smallest_effect)
-        level = again.level or (lambda _: confidence)
-        needed = blocks_needed(
-            estimate, limit, run_noise, df, present, lambda blocks: _critical(level(blocks), blocks)
-        )
-        if needed.blocks and needed.low:
-            wanted = max(needed.blocks, _MIN_BLOCKS)
-            high = needed.high and max(needed.high, _MIN_BLOCKS)
-            about = f" with {share(POWER)}, about {blocks_text(wanted, max(needed.low, _MIN_BLOCKS), high)}"
-        if again.slices and (not needed.blocks or needed.blocks > MANY_BLOCKS):
-            blocks = f"more than {MAX_BLOCKS:,}" if not needed.blocks else f"about {wanted:,}"
-            way = "at the same time" if design.together else "in turn"
-            return (
-                f"{way} {blocks} blocks would be needed at this noise; let the load alternate between both sides in "
-                f"slices: {again.slices}"
-            )
-        if not needed.blocks and design.unit is Unit.BLOCKS:
-            return f"more than {MAX_BLOCKS:,} blocks would be needed at this noise; use longer runs or a quieter host"
-    if again.resume:
-        return f"more blocks would decide{about}: {again.resume} --blocks {max(wanted, present + 1)}"
-    way = " --together" if design.together else ""
-    how = f": {again.command}{way} --blocks {wanted}" if again.command else ""
-    first = "more blocks would decide" if design.unit is Unit.BLOCKS else "measure both sides in turn in one session"
-    return f"{first}{about}{how}"
-
-
-def _more_units(design: Replication, again: Again) -> str:
-    """Which units would decide that are no blocks yet: sessions, or runs in place of cycles."""
-    if design.unit is Unit.CYCLES:
-        blocks = run_blocks(design.samples[0].shape[1])
-        return "more blocks would decide" + (f": {again.resume} --blocks {blocks}" if again.resume else "")
-    return f"more sessions of both sides would decide{', best in turn' if design.correlation.variance > 1 else ''}"
-
-
-def _critical(confidence: float, blocks: int) -> Critical:
-    """The critical values of one interval over differences within blocks."""
-    value = maximum_modulus(1, blocks - 1, confidence)
-    return Critical(value, value, blocks - 1)
 
 
 @dataclass(frozen=True)

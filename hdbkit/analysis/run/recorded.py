@@ -18,14 +18,14 @@ _RECORDS = "records"
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenSessions:
     """Samples in which a session of the load worked or waited, and those of them without an operation."""
 
     active: int
     without: int
 
 
-def seen_without_operation(folder: RunFolder, window: Window) -> Seen | None:
+def seen_without_operation(folder: RunFolder, window: Window) -> SeenSessions | None:
     """The samples of a window; None where none were taken, or their moments are not known.
 
     Raises:
@@ -47,4 +47,4 @@ def seen_without_operation(folder: RunFolder, window: Window) -> Seen | None:
         )
         assert relation is not None
         ((without,),) = relation.fetchall()
-    return Seen(len(asked), int(without))
+    return SeenSessions(len(asked), int(without))

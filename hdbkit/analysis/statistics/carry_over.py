@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hdbkit.analysis.statistics import Floats
 
-MIN_BLOCKS: Final = 3
+FEWEST_BLOCKS: Final = 3
 """Fewer leave the second model no noise."""
 ENOUGH_BLOCKS: Final = 6
 """From so many on a wave of two to four blocks is seldom a difference; fewer have too few orders."""

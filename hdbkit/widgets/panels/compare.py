@@ -10,7 +10,7 @@ from typing import Any
 import ipywidgets
 
 from hdbkit import api
-from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
+from hdbkit.analysis.comparison.advice import DEFAULT_BLOCKS
 from hdbkit.api.compare import SLICED_BLOCKS
 from hdbkit.api.run_list import RunList
 from hdbkit.config import Load, Target, WorkloadSpec
