@@ -9,7 +9,7 @@ import numpy as np
 
 from bench.verdicts.noise import SIMULATED, Floats, Noise
 from bench.verdicts.table import Statement
-from hdbkit.analysis.run.steps import FOLLOWED, knee
+from hdbkit.analysis.run.steps import FOLLOWED, knee, rate_error_per_s
 from hdbkit.analysis.statistics.limit_search import LimitNotFound, RateEstimate, estimate_rate, search_limit
 from hdbkit.config.steps import RateStep
 from hdbkit.results.run_result import StepLatencies, StepResult
@@ -66,7 +66,6 @@ def knees(noise: Noise, capacity: float, stall_s: float = 0.0) -> tuple[list[Rat
 
 
 def _step(rate: float, counts: Floats) -> StepResult:
-    error = float(counts.std(ddof=1) * math.sqrt(10)) / 60
     unknown = StepLatencies(p50_us=None, p95_us=None, p99_us=None)
     return StepResult(
         step=RateStep.parse(f"60 s at {rate:g}/s"),
@@ -77,7 +76,7 @@ def _step(rate: float, counts: Floats) -> StepResult:
         failed=0,
         service=unknown,
         completed_per_s=float(counts.sum()) / 60,
-        completed_error_per_s=error,
+        completed_error_per_s=rate_error_per_s(counts, 60),
     )
 
 

@@ -10,7 +10,7 @@ from hdbkit.analysis.run.drift import drift
 from hdbkit.analysis.statistics.change_points import breaks
 
 SERIES = SIMULATED // 4
-CORRELATIONS = (0.0, 0.3, 0.5)
+CORRELATIONS = (0.0, 0.3, 0.5, 0.7)
 
 
 def change_points() -> None:

@@ -15,6 +15,7 @@ import scipy
 
 from hdbkit.analysis.run.quantiles import TIME_COLUMNS, as_figures, counts, quantiles_of
 from hdbkit.analysis.run.records import Window, completed_by_part, window_of
+from hdbkit.analysis.statistics.autocorrelation import inflation
 from hdbkit.analysis.statistics.limit_search import RateEstimate, interval
 from hdbkit.config.steps import RateStep, Steps
 from hdbkit.results.columns import Outcome
@@ -103,9 +104,16 @@ def _planned(step: RateStep, factor: float) -> dict[str, Any]:
     )
 
 
-def _error_per_s(counts: npt.NDArray[np.float64], span: Window) -> float:
-    """The standard error of the rate of a step with these counts in its stretches."""
-    return float(counts.std(ddof=1) * math.sqrt(len(counts)) / span.duration_s)
+def rate_error_per_s(counts: npt.NDArray[np.float64], duration_s: float) -> float:
+    """The standard error of the rate of a step with these counts in its stretches, for Student's t of their number.
+
+    Neighbouring stretches are alike, which makes the error larger and less known (``autocorrelation``).
+    """
+    away, df = counts - counts.mean(), len(counts) - 1
+    squares = float(away @ away)
+    more, worth = inflation(float(away[1:] @ away[:-1]) / squares if squares else 0.0, len(counts), df + 1, 1, 0.0)
+    wider = scipy.special.stdtrit(max(df * worth, 1.0), 0.975) / scipy.special.stdtrit(df, 0.975)
+    return float(wider * counts.std(ddof=1) * math.sqrt(len(counts) * more) / duration_s)
 
 
 def _measured(folder: RunFolder, manifest: Manifest, spans: list[Window]) -> list[dict[str, Any]]:
@@ -123,7 +131,9 @@ def _measured(folder: RunFolder, manifest: Manifest, spans: list[Window]) -> lis
             rows = quantiles_of(merged, ["operation"], _QUANTILES).to_dict("records")
             found[at] |= {
                 "completed_per_s": int(done["n"].sum()) / span.duration_s,
-                "completed_error_per_s": _error_per_s(completed_by_part(folder, span, _STRETCHES), span),
+                "completed_error_per_s": rate_error_per_s(
+                    completed_by_part(folder, span, _STRETCHES), span.duration_s
+                ),
                 "failed": int(part["n"].sum() - done["n"].sum()),
                 time: StepLatencies(**(as_figures(rows[0], list(_QUANTILES)) if rows else dict.fromkeys(_FIELDS))),
             }

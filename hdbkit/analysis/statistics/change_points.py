@@ -23,8 +23,8 @@ _MIN_VALUES = 3
 """Values that a part must have."""
 MAX_SERIES = 500
 """Values of one series that are searched, the newest."""
-_STANDARD_ERRORS = 1.1
-"""Standard errors added to the estimated correlation."""
+_STANDARD_ERRORS = 2.0
+"""Standard errors added to the estimated correlation; from our own simulations, for correlations up to 0.7."""
 _OUTLYING = 4.0
 """The farthest that a value stays from the median of its neighbours, in standard deviations of the noise."""
 _NEIGHBOURS = 2
