@@ -68,7 +68,7 @@ def test_a_sweep_ends_when_its_time_is_over_and_takes_more_blocks(server: FileSe
 
 
 @pytest.mark.parametrize(
-    ("runs", "interim"), [(11, "interim: 1 of 3 blocks"), (13, "interim: 2 of 3 blocks"), (18, "")]
+    ("runs", "interim"), [(13, "interim: 1 of 3 blocks"), (15, "interim: 2 of 3 blocks"), (21, "")]
 )
 def test_a_sweep_of_a_number_of_blocks_has_no_verdict_before_its_end(
     server: FileServer, results: Path, runs: int, interim: str
