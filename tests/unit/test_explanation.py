@@ -276,3 +276,9 @@ def test_waits_that_are_small_on_both_sides_are_one_part(rows: Rows) -> None:
     many = {f"latch (L{number})": 0.001 for number in range(30)}
     why = found(rows(4, log=1.9, **many), rows(4, log=1.9))
     assert sorted(one.name for one in why.parts) == sorted([SERVER_CPU, LOG, OUTSIDE, "anything else"])
+
+
+def test_an_interval_of_too_few_blocks_is_none() -> None:
+    assert TimeRatio.of(0.1, -0.1, 0.3).ends == "-9.5 % to +35 %"
+    for ends in ((-900.0, 900.0), (-np.inf, np.inf), (np.nan, np.nan)):
+        assert np.isnan(TimeRatio.of(0.1, *ends).low)

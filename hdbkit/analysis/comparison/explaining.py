@@ -175,7 +175,7 @@ def explained_by_parts(
         samples = _Runs(ordered)
     log_ms = np.log(ms[TOTAL])
     of_all = samples.difference(log_ms, level.of_each(1))
-    time = TimeRatio(*(math.exp(end) for end in of_all)) if np.isfinite(of_all).all() else _unknown(of_all[0])
+    time = TimeRatio.of(*of_all)
     scaled = ms.mul(samples.levels(log_ms), axis=0)
     confidence = level.of_each(len(ms.columns) - 1)
     parts = {str(name): _part(str(name), scaled[name], sides, samples, confidence) for name in scaled}
@@ -191,10 +191,6 @@ def explained_by_parts(
         beside=beside,
         queued=queued,
     )
-
-
-def _unknown(estimate: float) -> TimeRatio:
-    return TimeRatio(math.exp(estimate), math.nan, math.nan)
 
 
 def _part(

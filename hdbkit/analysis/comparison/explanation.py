@@ -29,6 +29,8 @@ _NAMED = 3
 """At most this many parts are named in a sentence."""
 _TIMES = 2.0
 """From this ratio of times on, "times as long" is easier to read than per cent."""
+_MAX_LOG_WIDTH = math.log(1000)
+"""An interval that is wider says nothing: it comes from too few blocks."""
 _SHARES = (
     (0.225, "about a fifth"), (0.29, "about a quarter"), (0.415, "about a third"), (0.58, "about half"),
     (0.71, "about two thirds"), (0.85, "about three quarters"), (1.15, "about all"),
@@ -75,6 +77,12 @@ class TimeRatio:
     ratio: float
     low: float
     high: float
+
+    @classmethod
+    def of(cls, estimate: float, low: float, high: float) -> TimeRatio:
+        """That of logarithms; so few blocks that the interval says nothing are none."""
+        known = math.isfinite(low + high) and high - low <= _MAX_LOG_WIDTH
+        return cls(*(math.exp(end) for end in (estimate, *((low, high) if known else (math.nan, math.nan)))))
 
     @property
     def is_clear(self) -> bool:
@@ -180,7 +188,8 @@ class Explanation:
             )
         if not math.isfinite(self.time.low):
             return (
-                f"the parts of the time per {self.noun} have no intervals, so none is named as a cause: {self.how}."
+                f"the parts of the time per {self.noun} have no intervals that say anything, so none is named as a cause: "
+                f"{self.how}."
             )
         if not self.differs:
             return self._undecided
