@@ -10,7 +10,7 @@ import yaml
 from pydantic import Field
 
 from hdbkit.config.model import ConfigModel
-from hdbkit.sql import SERVER_STATEMENTS, folder_of
+from hdbkit.sql import SERVER_STATEMENTS, folder_of_dialect
 
 _FILE = "price.yaml"
 _WORDS = {"false": "off", "true": "on"}
@@ -38,7 +38,7 @@ def declared_prices(dialects: tuple[str, ...]) -> Mapping[str, tuple[DeclaredPri
     """By setting, in lower case; the last of ``dialects`` that has a setting takes precedence."""
     found: dict[str, tuple[DeclaredPrice, ...]] = {}
     for dialect in dialects:
-        path = folder_of(dialect) / SERVER_STATEMENTS / _FILE
+        path = folder_of_dialect(dialect) / SERVER_STATEMENTS / _FILE
         rows = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else []
         own: dict[str, tuple[DeclaredPrice, ...]] = {}
         for price in (DeclaredPrice(**row) for row in rows):

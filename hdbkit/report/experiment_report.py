@@ -115,7 +115,7 @@ def card(finding: Finding, evidence: Evidence) -> Card:
 
 
 def _values(best: Ratio, metric: Metric) -> str:
-    """Both values of a ratio and its change: ``2,242 to 5,518 NOPM (+146 %)``."""
+    """Both values of a ratio and its change: ``2,242 to 5,518 TPS (+146 %)``."""
     change = percent(best.ratio or 1.0, metric)
     if best.base is None or best.value is None:
         return f"{metric.name} {change}"
