@@ -69,8 +69,8 @@ def _all_schemas() -> list[Path]:
     return [data_folder("schemas"), *_ADDED]
 
 
-def _folder_of(dialect: str) -> Path:
-    """The folder of a dialect, or of which it is a variant; the first that there is."""
+def folder_of_dialect(dialect: str) -> Path:
+    """The folder of a dialect, or of the one that it is a variant of; the first that there is."""
     name, _, _ = dialect.partition("/")
     found = [folder / name for folder in _all_schemas()]
     return next((folder for folder in found if folder.is_dir()), found[0])
@@ -89,7 +89,7 @@ def variants(path: Path) -> set[str]:
 
 def is_known(dialect: str) -> bool:
     """Whether there is something of a dialect."""
-    return any(_variant(dialect) in variants(path) for path in _scripts(_folder_of(dialect).rglob("*")))
+    return any(_variant(dialect) in variants(path) for path in _scripts(folder_of_dialect(dialect).rglob("*")))
 
 
 @cache
@@ -107,7 +107,7 @@ def _unexpanded(dialects: tuple[str, ...], folder: str) -> dict[str, Statement]:
     read_by = lexer_of(dialects)
     found = _unexpanded(dialects, outer) if outer else {}
     for dialect in dialects:
-        for path in _scripts(_folder_of(dialect).joinpath(*folder.split(".")).glob("*")):
+        for path in _scripts(folder_of_dialect(dialect).joinpath(*folder.split(".")).glob("*")):
             own = parsed(path, _variant(dialect)).items()
             found.update({name: replace(one, dialect=dialect, lexer=read_by) for name, one in own})
     return found
@@ -117,7 +117,7 @@ def _unexpanded(dialects: tuple[str, ...], folder: str) -> dict[str, Statement]:
 def lexer_of(dialects: tuple[str, ...]) -> Lexer:
     """How an engine reads SQL; the last of ``dialects`` that states it takes precedence."""
     for dialect in reversed(dialects):
-        path = _folder_of(dialect) / _FRAGMENTS
+        path = folder_of_dialect(dialect) / _FRAGMENTS
         if path.is_file() and (stated := _LEXER.search(_of_variant(read_text(path), _variant(dialect)))):
             try:
                 return lexer_with(stated[1])
@@ -175,7 +175,7 @@ def fragments(dialects: tuple[str, ...]) -> Mapping[str, Fragment]:
     """The fragments of an engine by name; the last of ``dialects`` takes precedence."""
     found: dict[str, Fragment] = {}
     for dialect in dialects:
-        path = _folder_of(dialect) / _FRAGMENTS
+        path = folder_of_dialect(dialect) / _FRAGMENTS
         if path.is_file():
             _, *pieces = _FRAGMENT.split(_of_variant(read_text(path), _variant(dialect)))
             for name, words, body in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
@@ -190,7 +190,7 @@ def _scripts(paths: Iterable[Path]) -> list[Path]:
 
 def folders(dialects: tuple[str, ...]) -> list[str]:
     """The folders with statements for these dialects, such as ``server`` and ``shop.stall``."""
-    roots = [_folder_of(dialect) for dialect in dialects]
+    roots = [folder_of_dialect(dialect) for dialect in dialects]
     return sorted(
         {".".join(path.parent.relative_to(root).parts) for root in roots for path in _scripts(root.glob("*/**/*"))}
     )

@@ -42,6 +42,7 @@ from hdbkit.analysis.statistics.sequential import Anytime
 from hdbkit.analysis.wording import without_verdict
 from hdbkit.api.executing import executing
 from hdbkit.api.experiment_result import ExperimentResult, measured_cells
+from hdbkit.api.prices import prices_of_sides
 from hdbkit.api.result import Result
 from hdbkit.api.running import RunVerbs
 from hdbkit.api.sides import Work, counts_of, ends_of, results_of_sides, sides_of, work_of
@@ -149,6 +150,9 @@ class Comparison(ExperimentResult):
             interim=self.interim,
             explanation=self.explanation.sentence if self.explanation else "",
             advice=self.compared.advice if undecided else "",
+            prices=prices_of_sides(
+                [side[0].manifest.plan.target.kind for side in (self.base, self.new)], (base, new), self.differences
+            ),
             notes=tuple(filter(None, [*cost_note(self.cost_ratio), plans_note(self.plans)])),
             warnings=tuple(self.warnings),
             smallest_effect=self.compared.smallest_effect,

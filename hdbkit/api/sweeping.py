@@ -16,6 +16,7 @@ from hdbkit.api.compare import of_sides
 from hdbkit.api.executing import executed, reading
 from hdbkit.api.experiment_result import ExperimentResult, measured_cells, scaling_laws_of
 from hdbkit.api.left_settings import advised
+from hdbkit.api.prices import prices_of_cells
 from hdbkit.api.result import Result
 from hdbkit.api.running import OnRun
 from hdbkit.charts.chart import Chart
@@ -75,6 +76,7 @@ class SweepResult(SweepAnalysis, ExperimentResult):
             answer=self.answer,
             interim=self.interim,
             advice=self.next_step,
+            prices=prices_of_cells(self.plan.target.kind, self.plan.configurations),
             notes=tuple(self.notes),
             warnings=tuple(self.warnings),
             smallest_effect=spec.smallest_effect,

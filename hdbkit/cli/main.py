@@ -18,45 +18,69 @@ from hdbkit.cli.large_libraries import import_large_ones_later
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.files import is_utf8
 
-COMMANDS = {
-    "doctor": ("looking", "Examine a target, or show usable drivers and servers"),
-    "demo": ("measuring", "Sweep settings of a private server, from start to report"),
-    "build": ("schema", "Build a workload's schema and its data"),
-    "check": ("schema", "Check a schema: row counts, indexes, consistency"),
-    "drop": ("schema", "Drop a workload's tables and routines, and nothing else"),
-    "run": ("measuring", "Run a workload against its schema"),
-    "sweep": ("measuring", "Measure combinations of server settings"),
-    "plan": ("measuring", "Print the runs of a sweep and the estimated time"),
-    "watch": ("measuring", "Measure the load of another program for a time"),
-    "attach": ("experiments", "Watch a run or an experiment in progress"),
-    "stop": ("experiments", "Stop a run or an experiment and keep its results"),
-    "resume": ("experiments", "Continue an experiment, or give it more blocks"),
-    "experiments": ("experiments", "List sweeps, comparisons, profiles and searches"),
-    "recover": ("measuring", "Complete the result of a run whose supervisor died"),
-    "compare": ("in_turn", "Compare runs, with a 95 % confidence interval"),
-    "find-max": ("in_turn", "Find the highest rate that keeps a latency limit"),
-    "profile": ("in_turn", "Repeat the runs of a profile at each user count"),
-    "profiles": ("in_turn", "List the profiles"),
-    "history": ("in_turn", "Show when the results of a profile changed"),
-    "releases": ("in_turn", "Build commits of a server and compare them in turn"),
-    "runs": ("looking", "List, show, tag and remove runs"),
-    "report": ("looking", "Write the report of a run or an experiment"),
-    "chart": ("looking", "Write one chart of a run or an experiment to a file"),
-    "batch": ("batching", "Execute a notebook once per parameter file"),
-    "site": ("batching", "Write a static site of results"),
-    "datagen": ("data_files", "Write a workload's rows to files"),
-    "import": ("data_files", "Import results of other tools, and HammerDB's settings"),
-    "server": ("engines", "List, start, stop and remove kept private servers"),
-    "certify": ("measuring", "Examine a server in every way, into one signed file"),
-    "engine": ("engines", "Check, compare and create engines"),
-    "workload": ("engines", "Begin a workload of your own, and check its statements"),
-    "sql": ("schema", "Show the SQL that is sent"),
-    "agent": ("serving", "Run the agent on a database's host"),
-    "serve": ("serving", "Serve the verbs of hdbkit as jobs by HTTP"),
-    "app": ("serving", "Serve the panels of the notebooks to browsers"),
-    "token": ("serving", "Add, list and remove tokens of the service"),
+GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "Start": {
+        "demo": ("measuring", "Sweep settings of a private server, from start to report"),
+        "doctor": ("looking", "Examine a target, or show usable drivers and servers"),
+        "build": ("schema", "Build a workload's schema and its data"),
+        "check": ("schema", "Check a schema: row counts, indexes, consistency"),
+        "drop": ("schema", "Drop a workload's tables and routines, and nothing else"),
+    },
+    "Measure": {
+        "run": ("measuring", "Run a workload against its schema"),
+        "sweep": ("measuring", "Measure combinations of server settings"),
+        "find-max": ("in_turn", "Find the highest rate that keeps a latency limit"),
+        "watch": ("measuring", "Measure the load of another program for a time"),
+        "plan": ("measuring", "Print the runs of a sweep and the estimated time"),
+        "attach": ("experiments", "Watch a run or an experiment in progress"),
+        "stop": ("experiments", "Stop a run or an experiment and keep its results"),
+        "resume": ("experiments", "Continue an experiment, or give it more blocks"),
+        "recover": ("measuring", "Complete the result of a run whose supervisor died"),
+    },
+    "Compare": {
+        "compare": ("in_turn", "Compare runs, with a 95 % confidence interval"),
+        "profile": ("in_turn", "Repeat the runs of a profile at each user count"),
+        "profiles": ("in_turn", "List the profiles"),
+        "history": ("in_turn", "Show when the results of a profile changed"),
+        "releases": ("in_turn", "Build commits of a server and compare them in turn"),
+    },
+    "Results": {
+        "runs": ("looking", "List, show, tag and remove runs"),
+        "experiments": ("experiments", "List sweeps, comparisons, profiles and searches"),
+        "report": ("looking", "Write the report of a run or an experiment"),
+        "chart": ("looking", "Write one chart of a run or an experiment to a file"),
+    },
+    "Servers": {
+        "server": ("engines", "List, start, stop and remove kept private servers"),
+        "agent": ("serving", "Run the agent on a database's host"),
+    },
+    "Share": {
+        "site": ("batching", "Write a static site of results"),
+        "batch": ("batching", "Execute a notebook once per parameter file"),
+        "import": ("data_files", "Import results of other tools, and HammerDB's settings"),
+        "certify": ("measuring", "Examine a server in every way, into one signed file"),
+        "serve": ("serving", "Serve the verbs of hdbkit as jobs by HTTP"),
+        "app": ("serving", "Serve the panels of the notebooks to browsers"),
+        "token": ("serving", "Add, list and remove tokens of the service"),
+    },
+    "Extend": {
+        "workload": ("engines", "Begin a workload of your own, and check its statements"),
+        "engine": ("engines", "Check, compare and create engines"),
+        "datagen": ("data_files", "Write a workload's rows to files"),
+        "sql": ("schema", "Show the SQL that is sent"),
+    },
 }
-"""By command or group of commands: the module that adds it, and its line in the program's help."""
+"""By group, and by command or group of commands: the module that adds it, and its line in the program's help."""
+COMMANDS = {name: found for group in GROUPS.values() for name, found in group.items()}
+_QUESTIONS = (
+    ("is it fit to be measured?", "hdbkit doctor TARGET"),
+    ("is this setting faster?", "hdbkit sweep TARGET FILE"),
+    ("which of two servers is faster?", "hdbkit compare A B --slices"),
+    ("how much can it take?", "hdbkit find-max TARGET --limit p95=20ms"),
+    ("what limits it?", "hdbkit run TARGET, then hdbkit report"),
+    ("since when is it slower?", "hdbkit history PROFILE"),
+)
+"""What users ask, and the command that answers it."""
 _STARTS_PROGRAMS = {"measuring", "schema", "experiments", "in_turn", "batching", "serving"}
 
 
@@ -85,9 +109,12 @@ class _Commands(Interruptible):
         return list(COMMANDS)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a line for each command."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+        """Write what answers which question, and a line for each command, by group."""
+        with formatter.section("What answers which question"):
+            formatter.write_dl(_QUESTIONS)
+        for group, commands in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([(name, line) for name, (_, line) in commands.items()])
 
 
 app = typer.Typer(

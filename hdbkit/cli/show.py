@@ -435,7 +435,8 @@ def finding(result: ExperimentResult, gate: Gate | None = None, *, everything: b
     console.print(found.answer, markup=False, style="bold")
     if gate:
         console.print(gate.sentence, markup=False, style="bold")
-    for line in (found.explanation, *(f"warning: {one}" for one in found.warnings), *found.notes, found.advice):
+    prices, warnings = (f"{price.sentence}." for price in found.prices), (f"warning: {one}" for one in found.warnings)
+    for line in (*prices, found.explanation, *warnings, *found.notes, found.advice):
         console.print(line, markup=False) if line else None
     for name, runs in found.checks_failed.items():
         if not any(name in warning for warning in found.warnings):

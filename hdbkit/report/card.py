@@ -92,6 +92,8 @@ class Card:
     bar: Bar | None = None
     interval: str = ""
     """The interval of a value that is no ratio."""
+    prices: Sequence[str] = ()
+    """What the compared values can lose."""
     checks: Sequence[CheckLine] = ()
     warnings: Sequence[str] = ()
     next_step: str = ""

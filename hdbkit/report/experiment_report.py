@@ -11,11 +11,12 @@ from hdbkit.analysis.wording import percent
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.flame import Flame
 from hdbkit.charts.intervals import times
+from hdbkit.config.metric import Metric
 from hdbkit.report.card import Bar, Card, checks_over_runs, measured_by
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.ratio_tables import detail_tables, ratio_tables
 from hdbkit.report.tables import Table
-from hdbkit.results.finding import Finding
+from hdbkit.results.finding import Finding, Ratio
 from hdbkit.results.folder import make_folder
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import virtual_users
@@ -93,7 +94,7 @@ def card(finding: Finding, evidence: Evidence) -> Card:
         several = len({ratio.virtual_users for ratio in finding.ratios if ratio.of is best.of}) > 1
         at = f" at {virtual_users(best.virtual_users)}" if several and best.virtual_users else ""
         value = times(best.ratio)
-        of = f"{best.label}{at} against {best.against}: {metric.name} {percent(best.ratio, metric)}"
+        of = f"{best.label}{at} against {best.against}: {_values(best, metric)}"
     bar = None
     if headline is None and best is not None and best.ratio is not None:
         bar = Bar(best.ratio, *best.interval, finding.smallest_effect or 0.0, finding.confidence)
@@ -106,10 +107,19 @@ def card(finding: Finding, evidence: Evidence) -> Card:
         bar=bar,
         interval=headline.interval if headline else "",
         facts=measured_by(evidence.manifests, evidence.users),
+        prices=[price.sentence for price in finding.prices],
         checks=checks_over_runs(evidence.manifests),
         warnings=[*finding.warnings, *evidence.warnings],
         next_step=finding.advice,
     )
+
+
+def _values(best: Ratio, metric: Metric) -> str:
+    """Both values of a ratio and its change: ``2,242 to 5,518 TPS (+146 %)``."""
+    change = percent(best.ratio or 1.0, metric)
+    if best.base is None or best.value is None:
+        return f"{metric.name} {change}"
+    return f"{metric.text(best.base)} to {metric.text(best.value)} ({change})"
 
 
 def experiment_card(experiment: Experiment, *lines: str) -> str:

@@ -153,6 +153,23 @@ class Ratio(Figures):
         return f"{self.verdict}{after}{here}"
 
 
+class Price(Figures):
+    """What a value of a setting can lose, beside what it gains."""
+
+    setting: str
+    value: str
+    of: str = Field(default="", description="the side that has it; empty where cells differ by settings alone")
+    event: str = Field(description="what has to happen")
+    lost: str
+    reference: str = Field(description="where the engine's documentation says so")
+
+    @property
+    def sentence(self) -> str:
+        """It in words, without a full stop."""
+        side = f" of {self.of}" if self.of else ""
+        return f"The price of {self.setting}={self.value}{side}: {self.event} can lose {self.lost} ({self.reference})"
+
+
 class MeasuredCell(Figures):
     """What was measured in a cell at a count of virtual users."""
 
@@ -210,6 +227,7 @@ class Finding(Figures):
     )
     explanation: str = Field(default="", description="why one side is faster, where waits were sampled")
     advice: str = Field(default="", description="what would decide; empty where nothing is undecided")
+    prices: tuple[Price, ...] = Field(default=(), description="what values that were compared can lose")
     notes: tuple[str, ...] = ()
     warnings: tuple[WarningText, ...] = Field(default=(), description="reasons to doubt it")
     smallest_effect: float | None = Field(default=None, description="the smallest relative difference that matters")
