@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from hdbkit.caution import Caution
 from hdbkit.config.metric import Better, Measure, Metric
+from hdbkit.later import numpy as np
 from hdbkit.results.finding import Needed, Ratio, Verdict, finite
 from hdbkit.text import percent_of, share
 

@@ -15,7 +15,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import yaml
 
 from hdbkit.api.not_results import settings_in
@@ -39,6 +38,7 @@ from hdbkit.hammerdb import (
     translate,
     translation,
 )
+from hdbkit.later import pandas as pd
 from hdbkit.other_tools import Reader, Unreadable, figures_result, file_content, file_text, measured_in
 from hdbkit.plan import RunPlan
 from hdbkit.results.catalog import profile_tag

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from hdbkit.analysis.run import quantiles, records
 from hdbkit.analysis.run.bottleneck import Bottleneck, bottleneck
 from hdbkit.analysis.run.events import events
@@ -25,6 +23,7 @@ from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.execution.handle import RunHandle
 from hdbkit.execution.restoring import left_changed
+from hdbkit.later import pandas as pd
 from hdbkit.report.run_report import run_card, run_report
 from hdbkit.results.catalog import find_run, list_runs, profiles_of
 from hdbkit.results.differences import configurations_of, differing_values

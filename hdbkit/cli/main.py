@@ -14,7 +14,6 @@ import typer
 
 from hdbkit.awaiting import report_to
 from hdbkit.cli.exits import Interruptible, guarded
-from hdbkit.cli.large_libraries import import_large_ones_later
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.files import is_utf8
 
@@ -126,7 +125,6 @@ def typer_of(module: str) -> typer.Typer:
 @cache
 def _command(name: str) -> Any:
     """A command or a group; the others of its module are not made."""
-    import_large_ones_later()
     made = typer_of(COMMANDS[name][0])
     made.registered_commands = [one for one in made.registered_commands if name_of(one) == name]
     made.registered_groups = [one for one in made.registered_groups if one.name == name]

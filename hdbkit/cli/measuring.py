@@ -7,7 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-import pandas as pd
 import typer
 
 from hdbkit import api
@@ -34,6 +33,7 @@ from hdbkit.config.quantities import counts_in
 from hdbkit.config.specs import load_from, read_load
 from hdbkit.config.sweep_spec import sweep_schema_text
 from hdbkit.errors import InputError
+from hdbkit.later import pandas as pd
 from hdbkit.text import without_controls
 from hdbkit.workloads import specification
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
@@ -26,6 +25,7 @@ from hdbkit.config.metric import Measure
 from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.experiment.kinds.sweep.slicing import on_server_note, unsuitable
+from hdbkit.later import pandas as pd
 from hdbkit.report.ratio_tables import detail_tables, effect_table, ratio_tables
 from hdbkit.report.tables import Table as PageTable
 from hdbkit.results.finding import Finding, Of

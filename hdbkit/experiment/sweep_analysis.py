@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from functools import cached_property
 
-import pandas as pd
-
 from hdbkit.analysis.comparison.plans import ChangedPlan, changed_note, changed_plans
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import usable
@@ -28,6 +26,7 @@ from hdbkit.analysis.sweep.winners import winners
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.experiment.kinds.sweep.deciding import judged, spending
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan
+from hdbkit.later import pandas as pd
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.experiment_runs import ENDED_EARLY, each_run, runs_frame
 from hdbkit.results.finding import Of, Ratio, Verdict, frame

@@ -21,10 +21,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-
-import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from hdbkit.analysis.comparison.plans import other_plans
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit, replication
@@ -42,10 +39,15 @@ from hdbkit.analysis.run.waits import (
     parts_of,
 )
 from hdbkit.analysis.statistics.two_samples import Sample, half_widths
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import read_plans
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import number, share
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _STRETCHES = 10
 """Stretches of a run that stand for runs where there is only one on each side."""

@@ -13,9 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.comparison.replication import BASE, NEW, Noise, Replication, Unit, noise, replication
 from hdbkit.analysis.run.schedule import RATE_DECIDES, kept_its_rate
 from hdbkit.analysis.statistics import Floats
@@ -25,6 +22,8 @@ from hdbkit.analysis.statistics.two_samples import Sample, half_widths
 from hdbkit.analysis.wording import WATCHED, Interval, blocks_text, percent, sentence
 from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Metric
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Of, Ratio, Verdict
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import many, plural, share, virtual_users

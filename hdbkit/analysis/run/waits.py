@@ -10,18 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from hdbkit.analysis.run.records import Window, operations_of, table, window_of
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import OperationResult, Wait, WaitsResult, wait_text
 from hdbkit.slices import SliceOrder
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SAMPLER, RUNNING, _CLIENT = "sampler", "running", "client"
 """Classes of the table ``waits``: the session that asked, one that does not wait, one whose client is to send."""

@@ -21,17 +21,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-import pandas as pd
-import scipy
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.autocorrelation import inflation
 from hdbkit.analysis.statistics.variances import moderated
 from hdbkit.config.metric import Metric
 from hdbkit.config.sweep_factors import schema_factors
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
+from hdbkit.later import scipy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Cell = tuple[int, int]
 """Virtual users and configuration."""

@@ -14,14 +14,13 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 
-import numpy as np
-import scipy
-
 from hdbkit.analysis.statistics import Floats
+from hdbkit.later import numpy as np
+from hdbkit.later import scipy
 
 _Groups = tuple[tuple[float, ...], ...]
 
-_EQUAL_REPLICATION = float(np.sqrt(0.5))
+_EQUAL_REPLICATION = math.sqrt(0.5)
 _NODES = 96
 TABULATED_DF = (*range(1, 13), 14, 15, 16, 18, 20, 21, 24, 28, 30, 36, 40, 50, 60, 80, 120, 240, 1000, 100_000)
 """The degrees of freedom between which critical values are interpolated."""

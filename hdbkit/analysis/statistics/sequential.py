@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import scipy
-
+from hdbkit.later import scipy
 from hdbkit.text import share
 
 AT_THE_END = 0.8

@@ -17,13 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.autocorrelation import corrected
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
+from hdbkit.later import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _STANDARD_ERRORS = 0.5
 """Standard errors added to the estimated correlation; from our own simulations, for correlations up to 0.7."""

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.block_model import BlockModel, usable
 from hdbkit.analysis.statistics.variances import judged_variances
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.analysis.wording import CONFIDENCE
 from hdbkit.config.metric import Metric
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Of, Ratio
 
 

@@ -14,15 +14,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.statistics.block_model import BlockModel, Cell, EffectEstimate, usable
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.power import Critical, blocks_needed
 from hdbkit.analysis.statistics.selection import candidates, shrunken
 from hdbkit.analysis.wording import CONFIDENCE, Interval, label, needed_text, sentence
 from hdbkit.config.metric import Measure, Metric
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.experiment_runs import ENDED_EARLY, RUN_COLUMNS, STRETCH
 from hdbkit.results.finding import Needed, Of, Ratio, Verdict, finite
 from hdbkit.text import virtual_users

@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
-
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.looks import decided, verdicts
 from hdbkit.analysis.sweep.observations import observations
 from hdbkit.analysis.sweep.verdicts import fastest
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan, ended_at, with_winners, without_decided
 from hdbkit.experiment.kinds.sweep.searching import with_next_block
+from hdbkit.later import pandas as pd
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.finding import Ratio, Verdict
 from hdbkit.results.journal import ExperimentState, Step
