@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from threading import Lock
+from typing import TypeVar
 
 from hdbkit.config import Target
 from hdbkit.config.served import option_problem
@@ -15,6 +16,8 @@ from hdbkit.errors import InputError
 from hdbkit.paths import results_folder, targets_file
 from hdbkit.servers import PrivateServer, private_server, startable_kinds
 from hdbkit.servers.private import is_server_folder
+
+_Verbs = TypeVar("_Verbs", bound="BareWorkspace")
 
 
 class BareWorkspace:
@@ -91,9 +94,19 @@ class BareWorkspace:
         if server is not None:
             server.close()
 
+    def seen_as(self, topic: type[_Verbs]) -> _Verbs:
+        """This workspace with the verbs of a topic: the same folders and the same private servers."""
+        found = topic.__new__(topic)
+        found.__dict__ = self.__dict__
+        return found
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(results='{self.results}', targets='{self.targets}')"
 
 
 def _absolute(path: Path | str | None) -> Path | None:
     return None if path is None else Path(path).expanduser().resolve()
+
+
+DEFAULT_FOLDERS = BareWorkspace()
+"""The workspace of this process, with the folders that the environment names; as ``hdbkit.DEFAULT`` it has verbs."""

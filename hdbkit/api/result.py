@@ -16,15 +16,11 @@ from hdbkit.analysis.run.events import events
 from hdbkit.analysis.run.records import executions, window_of
 from hdbkit.analysis.run.waits import slow_plans
 from hdbkit.analysis.run.warnings import run_warnings
-from hdbkit.api.experiment_result import show
-from hdbkit.charts.chart import Chart
-from hdbkit.charts.run_charts import run_charts
 from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.execution.handle import RunHandle
 from hdbkit.execution.restoring import left_changed
 from hdbkit.later import pandas as pd
-from hdbkit.report.run_report import run_card, run_report
 from hdbkit.results.catalog import find_run, list_runs, profiles_of
 from hdbkit.results.differences import configurations_of, differing_values
 from hdbkit.results.folder import RunFolder
@@ -35,6 +31,7 @@ from hdbkit.workspace import BareWorkspace
 
 if TYPE_CHECKING:
     from hdbkit.api.run_list import RunList
+    from hdbkit.charts.chart import Chart
 
 _COUNTS = ("count", "committed", "rolled_back", "failed", "retries")
 
@@ -229,10 +226,14 @@ class Result:
         Example:
             >>> hdbkit.result().charts()["throughput"].save("throughput.pdf")  # doctest: +SKIP
         """
+        from hdbkit.charts.run_charts import run_charts
+
         return {chart.key: chart for chart in run_charts(self.folder, self.manifest)}
 
     def report(self) -> Path:
         """Write the one-page report; return its path."""
+        from hdbkit.report.run_report import run_report
+
         return run_report(self.folder)
 
     def tag(self, *tags: str, remove: bool = False) -> None:
@@ -296,9 +297,13 @@ class Result:
             raise InputError(f"run {self.run_id} is still running; stop it first: hdbkit stop {self.run_id}")
 
     def _repr_html_(self) -> str:
+        from hdbkit.report.run_report import run_card
+
         return run_card(self.manifest)
 
     def _ipython_display_(self) -> None:
+        from hdbkit.api.experiment_result import show
+
         show(self._repr_html_(), repr(self), self.charts)
 
     def __repr__(self) -> str:

@@ -172,6 +172,7 @@ def _import_for_run(target: str) -> None:
     from hdbkit.databases import database
     from hdbkit.paths import targets_file
 
+    import_module("numpy")
     import_module("hdbkit.execution.supervisor")
     with suppress(HdbkitError, ImportError, OSError):
         for module in database(Target.parse(target, targets_file()).kind).preload:

@@ -10,9 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from hdbkit import api
-from hdbkit.api import documents
-from hdbkit.api.sweeping import planned_as_measured
-from hdbkit.api.workspace import DEFAULT
 from hdbkit.cli import completion, show
 from hdbkit.cli.exits import Exit, Terminated, leaving_on_sigterm, stopped_like_ctrl_c
 from hdbkit.cli.found import show_found, show_run
@@ -243,8 +240,10 @@ def plan(
     What a sweep would refuse is refused; a server that cannot be asked is a note. The noise and the CPU time of
     clients are those of recent results.
     """
+    from hdbkit.api.sweeping import planned_as_measured
+
     asked = _spec(spec, workload, fields, virtual_users, given)
-    planned, unasked = planned_as_measured(target, asked, blocks, DEFAULT)
+    planned, unasked = planned_as_measured(target, asked, blocks, api.DEFAULT)
     if unasked:
         show.notes.print(f"the server was not asked: {unasked}", markup=False, soft_wrap=True)
     power, hosts = api.planned_power(planned), api.planned_hosts(planned)
@@ -253,6 +252,8 @@ def plan(
             raise InputError("the chart is of a grid that compares runs with a baseline; this sweep has none")
         power.chart.save(chart, title=True)
     if as_json:
+        from hdbkit.api import documents
+
         show.print_json(documents.of_plan(planned, power, hosts))
         return
     show.plan(planned, power, hosts)
