@@ -1,10 +1,10 @@
-"""Large libraries, imported when one of their names is first used.
+"""Libraries that are imported when one of their names is first used.
 
-Each costs 0.1 to 1.5 s and 15 to 50 MB, and whoever starts a run, starts a run or asks for help uses none of them.
+Large ones cost 0.1 to 1.5 s and 15 to 50 MB, small ones 0.02 to 0.05 s, and the start of a run uses few of them.
 ``from hdbkit.later import pandas as pd`` is ``import pandas as pd`` at another time. The placeholder is a name of
-hdbkit alone: a library stands in ``sys.modules`` only once it is whole, as other code of the process expects.
+hdbkit alone: a library is in ``sys.modules`` only once it is whole, as other code of the process expects.
 
-What forks inherit is imported before they are made: workloads and ``arrivals``, which clients execute, import NumPy
+What forks share is imported before they are made: the modules of workloads that clients execute import NumPy
 themselves.
 """
 
@@ -14,14 +14,28 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["duckdb", "graph_objects", "numpy", "pandas", "parquet", "pyarrow", "scipy"]
+__all__ = [
+    "duckdb",
+    "graph_objects",
+    "numpy",
+    "pandas",
+    "parquet",
+    "platformdirs",
+    "psutil",
+    "pyarrow",
+    "scipy",
+    "yaml",
+]
 
 if TYPE_CHECKING:
     import duckdb
     import numpy
     import pandas
+    import platformdirs
+    import psutil
     import pyarrow
     import scipy
+    import yaml
     from plotly import graph_objects
     from pyarrow import parquet
 else:
@@ -36,4 +50,5 @@ else:
             return value
 
     duckdb, numpy, pandas, pyarrow, scipy = map(_Later, ("duckdb", "numpy", "pandas", "pyarrow", "scipy"))
+    platformdirs, psutil, yaml = map(_Later, ("platformdirs", "psutil", "yaml"))
     graph_objects, parquet = _Later("plotly.graph_objects"), _Later("pyarrow.parquet")
