@@ -94,12 +94,6 @@ class BareWorkspace:
         if server is not None:
             server.close()
 
-    def seen_as(self, topic: type[_Verbs]) -> _Verbs:
-        """This workspace with the verbs of a topic: the same folders and the same private servers."""
-        found = topic.__new__(topic)
-        found.__dict__ = self.__dict__
-        return found
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}(results='{self.results}', targets='{self.targets}')"
 
@@ -108,5 +102,14 @@ def _absolute(path: Path | str | None) -> Path | None:
     return None if path is None else Path(path).expanduser().resolve()
 
 
-DEFAULT_FOLDERS = BareWorkspace()
-"""The workspace of this process, with the folders that the environment names; as ``hdbkit.DEFAULT`` it has verbs."""
+_DEFAULT = BareWorkspace()
+
+
+def default_workspace(topic: type[_Verbs]) -> _Verbs:
+    """The workspace of this process, with the folders that the environment names, and with the verbs of a topic.
+
+    All of them have the same private servers.
+    """
+    made = topic.__new__(topic)
+    made.__dict__ = _DEFAULT.__dict__
+    return made

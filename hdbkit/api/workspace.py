@@ -14,7 +14,7 @@ from hdbkit.api.importing import ImportVerbs
 from hdbkit.api.planning import PlanningVerbs
 from hdbkit.api.site import SiteVerbs
 from hdbkit.config import Target
-from hdbkit.workspace import DEFAULT_FOLDERS
+from hdbkit.workspace import default_workspace
 
 if TYPE_CHECKING:
     from hdbkit.agent import AgentOptions, StartedAgent
@@ -57,5 +57,5 @@ class Workspace(
         serve(self.target(target), options or AgentOptions(), say)
 
 
-DEFAULT: Workspace = DEFAULT_FOLDERS.seen_as(Workspace)
+DEFAULT = default_workspace(Workspace)
 """The workspace of this process with all verbs; ``hdbkit.run`` is ``DEFAULT.run``."""
