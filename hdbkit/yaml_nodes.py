@@ -23,6 +23,7 @@ def _loader() -> type[yaml.SafeLoader]:
         _depth = 0
 
         def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+            """A node and those in it."""
             if self._depth > MAX_NESTING:
                 raise ValueError(f"it is nested more than {MAX_NESTING} deep")
             self._depth += 1
