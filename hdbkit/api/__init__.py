@@ -4,8 +4,8 @@
 ``attach`` return a handle. ``sweep`` waits and returns verdicts; ``start_sweep`` and ``attach_experiment`` return a
 handle. ``compare`` and ``runs`` read stored results. Tables are DataFrames with units in their column names.
 
-A name is imported when it is first used, and a verb with those of its topic alone: the module of ``run`` is imported
-in a fifth of the time of all. Type checkers read ``__init__.pyi``, which a test compares with this list.
+A name is imported when it is first used, and a verb with those of its topic alone. Type checkers read
+``__init__.pyi``, which a test compares with these lists.
 """
 
 from __future__ import annotations
