@@ -55,8 +55,8 @@ def seconds_to_first(target: str) -> float:
     """Seconds from the command ``hdbkit run`` to the common start of 4 users."""
     began_ns = time.monotonic_ns()
     options = ["-u", "4", "--rampup-s", "0", "--duration-s", "1"]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    subprocess.run([sys.executable, "-m", "hdbkit", "run", target, *options], check=False, **quiet)
+    command = [sys.executable, "-m", "hdbkit", "run", target, *options]
+    subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     clock = find_run(results_folder(), "last").read().clock
     assert clock
     return (clock.start_monotonic_ns - began_ns) / 1e9
