@@ -36,6 +36,4 @@ else:
         raise AttributeError(f"module 'hdbkit' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        found = vars(import_module("hdbkit.api")).items()
-        names = {name for name, value in found if not name.startswith("_") and not isinstance(value, ModuleType)}
-        return sorted(names | {"api", "ui", "widgets"})
+        return sorted({*dir(import_module("hdbkit.api")), "api", "ui", "widgets"})

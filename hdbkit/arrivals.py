@@ -10,23 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
-from typing import Final
-
-import numpy as np
-from numpy.random import default_rng
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.load import Arrivals, RateOf
 from hdbkit.errors import InputError
+from hdbkit.later import numpy as np
 from hdbkit.workloads import metric_of, workload
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _BLOCK: Final = 1000
 _OF_ARRIVALS: Final = 0xA44
 """Sets the random numbers of arrivals apart from those of inputs."""
 
-Times = NDArray[np.int64]
-_Numbers = NDArray[np.float64]
+Times: TypeAlias = "NDArray[np.int64]"
+_Numbers: TypeAlias = "NDArray[np.float64]"
 
 
 def due_us(load: Load, rate_per_s: float, index: int) -> Iterator[Times]:
@@ -115,7 +115,7 @@ def _even(sessions: int, index: int) -> Iterator[_Numbers]:
 
 def _random(load: Load, index: int) -> Iterator[_Numbers]:
     """The positions of a Poisson process, as far apart on average as there are sessions."""
-    generator, position = default_rng((load.seed, index, _OF_ARRIVALS)), 0.0
+    generator, position = np.random.default_rng((load.seed, index, _OF_ARRIVALS)), 0.0
     sessions = load.sessions
     while True:
         positions = position + (generator.standard_exponential(_BLOCK) * sessions).cumsum()

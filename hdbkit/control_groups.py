@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-import psutil
+from hdbkit.later import psutil
 
 _ROUNDS = 20
 _ROOT = Path("/")

@@ -90,8 +90,10 @@ _EXECUTED: Final = {
 }
 """Comments whose content is code, by how they begin: those that MySQL executes; those of MariaDB, which skips the
 versions 5.7.0 to 9.99.99 of the other product. A version above the server's own is taken for code, too."""
-_LETTER = r"A-Za-z_\u0080-\U0010ffff"
-_WORD = rf"[{_LETTER}][{_LETTER}\d$]*+"
+_NO_LETTER = r"\x00-#%-/:-@\[-^`{-\x7f"
+_WORD = rf"[^$0-9{_NO_LETTER}][^{_NO_LETTER}]*+"
+"""Letters are those of ASCII, ``_`` and whatever is not ASCII: written as what they are not, since ``re`` takes 20 ms
+for a set with a range of that size."""
 _CODE: Final = rf"(?:{_WORD}(?!')|\d\w*+|\s++|[,()=<>+.;:?{{}}|&^%!~@\]])++|{_WORD}|."
 """Words at once, so that a quote behind a letter of one begins nothing else, and what begins no quote or comment."""
 _NAMING: Final = {"name": '""', "backtick": "``", "backslash_backtick": "``", "bracket": "[]"}

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-import platformdirs
+from hdbkit.later import platformdirs
 
 _PACKAGE = Path(__file__).resolve().parent
 

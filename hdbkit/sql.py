@@ -253,7 +253,9 @@ def read_statements(
     starts = [whole.count("\n", 0, match.start()) + 1 for match in _NAME.finditer(whole)]
     found: dict[str, Statement] = {}
     problems = []
-    rest = min((one.code(before) for one in lexers_of(dialect)), key=lambda code: len(code.strip()))
+    rest = lexer_of((ANSI,)).code(before)
+    if dialect != ANSI or rest.strip():  # else there is no need to read how all engines read it
+        rest = min((one.code(before) for one in lexers_of(dialect)), key=lambda code: len(code.strip()))
     if rest.strip():
         line = rest[: len(rest) - len(rest.lstrip())].count("\n") + 1
         problems.append(

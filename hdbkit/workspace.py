@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from threading import Lock
+from typing import TypeVar
 
 from hdbkit.config import Target
 from hdbkit.config.served import option_problem
@@ -15,6 +16,8 @@ from hdbkit.errors import InputError
 from hdbkit.paths import results_folder, targets_file
 from hdbkit.servers import PrivateServer, private_server, startable_kinds
 from hdbkit.servers.private import is_server_folder
+
+_Verbs = TypeVar("_Verbs", bound="BareWorkspace")
 
 
 class BareWorkspace:
@@ -97,3 +100,16 @@ class BareWorkspace:
 
 def _absolute(path: Path | str | None) -> Path | None:
     return None if path is None else Path(path).expanduser().resolve()
+
+
+_DEFAULT = BareWorkspace()
+
+
+def default_workspace(topic: type[_Verbs]) -> _Verbs:
+    """The workspace of this process, with the folders that the environment names, and with the verbs of a topic.
+
+    All of them have the same private servers.
+    """
+    made = topic.__new__(topic)
+    made.__dict__ = _DEFAULT.__dict__
+    return made

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-import yaml
+from hdbkit.later import yaml
 
 MAX_NESTING = 40
 
 
 def compose(text: str) -> yaml.Node | None:
     """The nodes of a YAML text. Raises ``yaml.YAMLError``, and ``ValueError`` where they are nested too deeply."""
-    return yaml.compose(text, Loader=_Loader)
+    return yaml.compose(text, Loader=_loader())
 
 
-class _Loader(yaml.SafeLoader):
-    """Stops at the limit while it reads."""
+@cache
+def _loader() -> type[yaml.SafeLoader]:
+    """What stops at the limit while it reads."""
 
-    _depth = 0
+    class Loader(yaml.SafeLoader):
+        _depth = 0
 
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        if self._depth > MAX_NESTING:
-            raise ValueError(f"it is nested more than {MAX_NESTING} deep")
-        self._depth += 1
-        node: yaml.Node | None = super().compose_node(parent, index)
-        self._depth -= 1
-        return node
+        def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+            """A node and those in it."""
+            if self._depth > MAX_NESTING:
+                raise ValueError(f"it is nested more than {MAX_NESTING} deep")
+            self._depth += 1
+            node: yaml.Node | None = super().compose_node(parent, index)
+            self._depth -= 1
+            return node
+
+    return Loader

@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from hdbkit.analysis.statistics.carry_over import EffectEstimate, holding
 from hdbkit.analysis.statistics.power import POWER
 from hdbkit.caution import Caution
 from hdbkit.config.metric import Better, Measure, Metric
+from hdbkit.later import numpy as np
 from hdbkit.results.finding import Needed, Ratio, Verdict, finite
 from hdbkit.text import percent_of, share
 

@@ -11,11 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from hdbkit.api.batch_index import write_batch_index
 from hdbkit.config.notebook import read_notebook, read_parameters
 from hdbkit.errors import ConfigErrors, InputError, Problem
+from hdbkit.later import pandas as pd
 from hdbkit.results.batch_folder import BatchFolder, JobRecord, JobStatus, batch_folder, job_key, usual_id
 from hdbkit.workspace import BareWorkspace
 

@@ -23,7 +23,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import pandas as pd
 from pydantic import BaseModel, model_validator
 
 from hdbkit.api.connection import Connection, ConnectionVerbs, checks_frame
@@ -36,6 +35,7 @@ from hdbkit.databases import database
 from hdbkit.errors import BuildFailed, HalfBuilt, HdbkitError, InputError, NoAccess, SchemaProblem, TransactionError
 from hdbkit.execution import host
 from hdbkit.files import replace_file
+from hdbkit.later import pandas as pd
 from hdbkit.other_tools import file_content
 from hdbkit.results.manifest import HostFacts, ServerFacts
 from hdbkit.results.seal import require_key

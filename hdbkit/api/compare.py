@@ -14,7 +14,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from pydantic import Field
 
 from hdbkit.analysis.comparison.advice import DEFAULT_BLOCKS, Again
@@ -58,6 +57,7 @@ from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.comparison import SLICE_S, ComparisonPlan, require_sliceable
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import in_blocks
+from hdbkit.later import pandas as pd
 from hdbkit.report.experiment_report import Evidence
 from hdbkit.report.sides_evidence import sides_evidence
 from hdbkit.report.tables import cell

@@ -11,7 +11,6 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-import pandas as pd
 from pydantic import SecretStr
 
 from hdbkit.config import Target, WorkloadSpec
@@ -23,6 +22,7 @@ from hdbkit.control_groups import limits
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HalfBuilt, InputError, NoAccess, TransactionError
 from hdbkit.execution.server_host import host_facts
+from hdbkit.later import pandas as pd
 from hdbkit.loading import BuildProgress, BuildResult, DataFiles, Format, Progress, write_population
 from hdbkit.loading import build as build_schema
 from hdbkit.loading import drop as drop_schema

@@ -7,8 +7,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from hdbkit.api.left_settings import advised, left_settings, resume_command, unknown_settings
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Workload
@@ -16,6 +14,7 @@ from hdbkit.databases import database, kinds, product_named, unusable
 from hdbkit.errors import InputError, MissingDriver
 from hdbkit.execution.diagnosis import Diagnoses, Diagnosis, Examined, State, answers
 from hdbkit.execution.questions import examined, examined_beside
+from hdbkit.later import pandas as pd
 from hdbkit.servers import find_binaries, startable_kinds
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of

@@ -10,7 +10,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
 from hdbkit.analysis.comparison.gate import Gate
@@ -23,6 +22,7 @@ from hdbkit.api.result import Result
 from hdbkit.config.metric import Better, Metric
 from hdbkit.experiment import ExperimentStatus
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan
+from hdbkit.later import pandas as pd
 from hdbkit.loading import BuildResult
 from hdbkit.loading.data_files import WrittenData
 from hdbkit.results.finding import Finding

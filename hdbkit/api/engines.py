@@ -7,8 +7,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import Capability, Database, Operation
 from hdbkit.databases import TRIED, database, kinds, save_lacks
@@ -17,6 +15,7 @@ from hdbkit.engines.new_engine import write_engine
 from hdbkit.engines.questions import ask_server
 from hdbkit.engines.rule_check import try_rules
 from hdbkit.errors import InputError, TransactionError
+from hdbkit.later import pandas as pd
 from hdbkit.workloads import new_folder, specification, workload
 from hdbkit.workloads import rules as rules_of
 from hdbkit.workloads import workload as workload_of

@@ -8,12 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from hdbkit.analysis.comparison.groups import values_by_users
 from hdbkit.charts.chart import Chart
 from hdbkit.config.metric import Metric
 from hdbkit.errors import HdbkitError
+from hdbkit.later import pandas as pd
 from hdbkit.report.experiment_report import Evidence, experiment_card, experiment_report
 from hdbkit.results.finding import Finding, MeasuredCell, Of, ScalingLaw, Verdict, finite, frame
 

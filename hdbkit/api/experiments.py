@@ -10,8 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-import pandas as pd
-
 from hdbkit.api.compare import ComparisonVerbs
 from hdbkit.api.executing import Given, executed, launch, result_so_far, resumed, resumed_targets
 from hdbkit.api.experiment_result import ExperimentResult
@@ -36,6 +34,7 @@ from hdbkit.experiment import (
 from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.kinds import read_plan
 from hdbkit.experiment.plan import ExperimentPlan
+from hdbkit.later import pandas as pd
 from hdbkit.programs import Process
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folders, find_experiment
 from hdbkit.results.folder import RunFolder

@@ -15,9 +15,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import yaml
-
 from hdbkit.api.not_results import settings_in
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.metric import Metric
@@ -39,6 +36,8 @@ from hdbkit.hammerdb import (
     translate,
     translation,
 )
+from hdbkit.later import pandas as pd
+from hdbkit.later import yaml
 from hdbkit.other_tools import Reader, Unreadable, figures_result, file_content, file_text, measured_in
 from hdbkit.plan import RunPlan
 from hdbkit.results.catalog import profile_tag

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-import pandas as pd
 from pydantic import Field
 
 from hdbkit.analysis.comparison.groups import Finished, metric_values
@@ -30,6 +29,7 @@ from hdbkit.config.load import RateOf
 from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.max_rate import MaxRatePlan, manifests_of, outcome_of, with_first_run
 from hdbkit.experiment.plan import new_experiment_id
+from hdbkit.later import pandas as pd
 from hdbkit.report.environment import environment
 from hdbkit.report.experiment_report import Evidence
 from hdbkit.report.tables import cell, frame_table

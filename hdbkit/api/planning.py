@@ -11,8 +11,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-import numpy as np
-import pandas as pd
 from pydantic import BaseModel
 
 from hdbkit.analysis.run.courses import readable
@@ -28,6 +26,8 @@ from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import DamagedResult
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.experiment.plan import ExperimentPlan
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.plan import RunPlan
 from hdbkit.results.experiment_folder import experiment_folders
 from hdbkit.results.experiment_runs import runs_frame

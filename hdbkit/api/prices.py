@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
-import pandas as pd
-
 from hdbkit.analysis.comparison.sides import SETTING
 from hdbkit.config.prices import price_of
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Price
 from hdbkit.sql import ANSI
 

@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from pydantic import Field
 
 from hdbkit.analysis.comparison.groups import Finished, common_metric
@@ -32,6 +31,7 @@ from hdbkit.errors import InputError
 from hdbkit.experiment.kinds.profile import ProfilePlan
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import Side, in_blocks
+from hdbkit.later import pandas as pd
 from hdbkit.report.experiment_report import Evidence
 from hdbkit.report.profile_evidence import profile_evidence
 from hdbkit.results.catalog import list_runs, profiles_of

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-import pandas as pd
 from pydantic import Field
 
 from hdbkit.analysis.comparison.advice import DEFAULT_BLOCKS, Again
@@ -30,6 +29,7 @@ from hdbkit.experiment.kinds.releases import Commit, ReleasesPlan
 from hdbkit.experiment.kinds.slow_commit import SlowCommitPlan, begun, decision
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import in_blocks
+from hdbkit.later import pandas as pd
 from hdbkit.report.experiment_report import Evidence
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.finding import Finding, More, Verdict

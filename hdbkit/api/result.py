@@ -9,9 +9,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from hdbkit.analysis.run import quantiles, records
 from hdbkit.analysis.run.bottleneck import Bottleneck, bottleneck
@@ -20,19 +18,20 @@ from hdbkit.analysis.run.records import executions, window_of
 from hdbkit.analysis.run.tail_intervals import tail_intervals
 from hdbkit.analysis.run.waits import slow_plans
 from hdbkit.analysis.run.warnings import run_warnings
-from hdbkit.api.experiment_result import show
-from hdbkit.charts.chart import Chart
-from hdbkit.charts.run_charts import run_charts
 from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
 from hdbkit.execution.handle import RunHandle
 from hdbkit.execution.restoring import left_changed
+from hdbkit.later import pandas as pd
 from hdbkit.report.run_report import run_card, run_report
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import QueryPlan, kept_settings, read_plans
 from hdbkit.results.manifest import Annotation, Manifest
 from hdbkit.results.run_result import Latencies, OperationResult, RunResult
 from hdbkit.workspace import BareWorkspace
+
+if TYPE_CHECKING:
+    from hdbkit.charts.chart import Chart
 
 _COUNTS = ("count", "committed", "rolled_back", "failed", "retries")
 
@@ -242,10 +241,13 @@ class Result:
         Example:
             >>> hdbkit.result().charts()["throughput"].save("throughput.pdf")  # doctest: +SKIP
         """
+        from hdbkit.charts.run_charts import run_charts
+
         return {chart.key: chart for chart in run_charts(self.folder, self.manifest)}
 
     def report(self) -> Path:
         """Write the one-page report; return its path."""
+
         return run_report(self.folder)
 
     def tag(self, *tags: str, remove: bool = False) -> None:
@@ -309,9 +311,12 @@ class Result:
             raise InputError(f"run {self.run_id} is still running; stop it first: hdbkit stop {self.run_id}")
 
     def _repr_html_(self) -> str:
+
         return run_card(self.manifest)
 
     def _ipython_display_(self) -> None:
+        from hdbkit.api.experiment_result import show
+
         show(self._repr_html_(), repr(self), self.charts)
 
     def __repr__(self) -> str:

@@ -7,9 +7,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pandas as pd
-
 from hdbkit.analysis.run.courses import outline
+from hdbkit.later import pandas as pd
 from hdbkit.report.run_list import BASELINE, run_list
 from hdbkit.results.catalog import Listing
 from hdbkit.results.differences import differing_values, short_names

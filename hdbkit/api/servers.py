@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
-
 from hdbkit.config import Target
+from hdbkit.later import pandas as pd
 from hdbkit.servers import private_server
 from hdbkit.servers.kept import kept_server, kept_servers
 

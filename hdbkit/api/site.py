@@ -9,14 +9,13 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-import pandas as pd
-
 from hdbkit.api.result import Result
 from hdbkit.api.stored_runs import ResultVerbs
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.charts.chart import Chart
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import read_bytes, replace_file
+from hdbkit.later import pandas as pd
 from hdbkit.report.notebook_page import NotebookPage, notebook_page
 from hdbkit.report.page import content_file, read_content
 from hdbkit.report.run_report import answer as run_answer

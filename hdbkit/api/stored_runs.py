@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from hdbkit.api.result import Result
 from hdbkit.errors import DamagedResult
 from hdbkit.execution.handle import RunHandle
+from hdbkit.later import pandas as pd
 from hdbkit.results.catalog import find_run, list_runs, profiles_of
 from hdbkit.results.differences import configurations_of, differing_values
 from hdbkit.results.folder import RunFolder

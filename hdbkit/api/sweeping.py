@@ -8,8 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.api.compare import of_sides
@@ -44,6 +42,7 @@ from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep
 from hdbkit.experiment.kinds.sweep.slicing import planned_slices, slices_for
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sweep_analysis import SweepAnalysis
+from hdbkit.later import pandas as pd
 from hdbkit.report.experiment_report import Evidence
 from hdbkit.report.sweep_evidence import sweep_evidence
 from hdbkit.report.sweep_journal import restored

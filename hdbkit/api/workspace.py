@@ -14,6 +14,7 @@ from hdbkit.api.importing import ImportVerbs
 from hdbkit.api.planning import PlanningVerbs
 from hdbkit.api.site import SiteVerbs
 from hdbkit.config import Target
+from hdbkit.workspace import default_workspace
 
 if TYPE_CHECKING:
     from hdbkit.agent import AgentOptions, StartedAgent
@@ -56,5 +57,5 @@ class Workspace(
         serve(self.target(target), options or AgentOptions(), say)
 
 
-DEFAULT = Workspace()
-"""The workspace of this process, with the folders that the environment names; ``hdbkit.run`` is ``DEFAULT.run``."""
+DEFAULT = default_workspace(Workspace)
+"""The workspace of this process with all verbs; ``hdbkit.run`` is ``DEFAULT.run``."""

@@ -20,11 +20,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import pandas as pd
-import plotly.graph_objects as go
-
 from hdbkit.charts.style import COLOURS, CONFIG, NAMES, colour, inverted_css, layer_css, layer_script, packed_plotly
 from hdbkit.errors import InputError
+from hdbkit.later import graph_objects as go
+from hdbkit.later import pandas as pd
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-
 from hdbkit.analysis.comparison.groups import (
     Groups,
     common_metric,
@@ -31,6 +29,7 @@ from hdbkit.charts.side_charts import TIME_AXIS, side_charts
 from hdbkit.charts.size_chart import metric_over_size
 from hdbkit.charts.style import axis_title, figure, shade_rampup
 from hdbkit.config.metric import Metric
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Finding, Of
 
 

@@ -6,15 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.wording import highest_mean
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.intervals import plain
 from hdbkit.charts.marks import by_worth, in_rows, left_out, over_users
 from hdbkit.charts.style import MAX_COLOURED, axis_title, colour, figure, hover
 from hdbkit.config.metric import Better, Metric
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Ratio, Verdict, frame
 from hdbkit.text import many, virtual_users
 

@@ -10,10 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import pandas as pd
-import plotly.graph_objects as go
-
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.intervals import plain
 from hdbkit.charts.marks import left_out
@@ -29,6 +25,9 @@ from hdbkit.charts.style import (
     shade_rampup,
 )
 from hdbkit.config.metric import Metric
+from hdbkit.later import graph_objects as go
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Ratio, Verdict
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import number, virtual_users

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
-
 from hdbkit.analysis.wording import TOO_FEW, percent_of_ratio
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.intervals import Limits, add_intervals, ratio_axis
 from hdbkit.charts.marks import AXIS_WORDS, BELOW, dots, mark_one, name_rows
 from hdbkit.charts.style import figure
 from hdbkit.config.metric import Metric
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Of, Ratio, frame
 from hdbkit.text import virtual_users
 

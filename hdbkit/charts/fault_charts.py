@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
 from hdbkit.analysis.run.faults import effect_text, lost_text
 from hdbkit.analysis.run.records import Window
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import add_line, along_run, colour, log_axis
+from hdbkit.later import pandas as pd
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import capital
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
 from hdbkit.analysis.comparison.history import change_sentences
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.intervals import plain
 from hdbkit.charts.marks import MAX_DOTS, MAX_LINES, ids_of, left_out, of_runs
 from hdbkit.charts.style import HEIGHT, axis_title, colour, figure, hover, series
 from hdbkit.config.metric import Metric
+from hdbkit.later import pandas as pd
 from hdbkit.text import virtual_users
 
 _MAX_SENTENCES = 5

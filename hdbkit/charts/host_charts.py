@@ -8,9 +8,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import pandas as pd
-import plotly.graph_objects as go
-
 from hdbkit.analysis.run.host import CPU_WORDS
 from hdbkit.analysis.run.host_activity import (
     INTERRUPTS,
@@ -36,6 +33,8 @@ from hdbkit.charts.style import (
     log_axis,
     shade_rampup,
 )
+from hdbkit.later import graph_objects as go
+from hdbkit.later import pandas as pd
 from hdbkit.results.run_result import HostUse
 from hdbkit.text import number, size_text
 

@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import pandas as pd
-import plotly.graph_objects as go
-
 from hdbkit.analysis.wording import TOO_FEW, says_nothing
 from hdbkit.charts.style import colour, compact
+from hdbkit.later import graph_objects as go
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.text import number
 
 _ABOVE = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)

@@ -6,13 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import pandas as pd
-import plotly.graph_objects as go
-
 from hdbkit.charts.intervals import Limits, add_intervals, bars, plain
 from hdbkit.charts.style import HEIGHT, axis_title, colour, figure, hover, log_axis, series
 from hdbkit.config.metric import Metric
 from hdbkit.config.quantities import quantity
+from hdbkit.later import graph_objects as go
+from hdbkit.later import pandas as pd
 from hdbkit.text import virtual_users
 
 AXIS_WORDS = "right of x1 is better, log"

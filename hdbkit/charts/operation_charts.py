@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import pandas as pd
-import plotly.graph_objects as go
-
 from hdbkit.analysis.wording import CONFIDENCE, percent, percent_within
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.intervals import Limits, add_intervals, plain, ratio_axis
 from hdbkit.charts.marks import AXIS_WORDS, MAX_DOTS, left_out, mark_one, name_rows
 from hdbkit.charts.style import MAX_COLOURED, PATTERNS, colour, figure, series
 from hdbkit.config.metric import Metric
+from hdbkit.later import graph_objects as go
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Of, Ratio, frame
 from hdbkit.text import many, number, plural, share
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import plotly.graph_objects as go
-
 from hdbkit.charts.style import CONFIG
+from hdbkit.later import graph_objects as go
 
 
 class PlainFigure(go.Figure):  # type: ignore[misc]  # plotly has no types

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
-
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import add_line, colour, figure, series
+from hdbkit.later import pandas as pd
 
 
 def power_chart(curves: pd.DataFrame, sentence: str, power: float) -> Chart:

@@ -6,10 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import pandas as pd
-import plotly.graph_objects as go
-
 from hdbkit.analysis.run import quantiles
 from hdbkit.analysis.run.events import events
 from hdbkit.analysis.run.failures import RETRIES, failures, samples
@@ -45,6 +41,9 @@ from hdbkit.charts.style import (
 from hdbkit.charts.value_charts import detail_chart
 from hdbkit.charts.wait_charts import waits_over_time
 from hdbkit.config.metric import DetailChart, Measure, Metric
+from hdbkit.later import graph_objects as go
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.readings import LAG
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import pandas as pd
-import plotly.graph_objects as go
-
 from hdbkit.analysis.comparison.groups import values_by_users
 from hdbkit.analysis.statistics.scalability import Scaling, laws, laws_table
 from hdbkit.analysis.wording import highest_mean
@@ -17,6 +13,9 @@ from hdbkit.charts.intervals import plain
 from hdbkit.charts.marks import MAX_LINES, in_rows, left_out, over_users
 from hdbkit.charts.style import MAX_COLOURED, axis_title, colour, series
 from hdbkit.config.metric import Better, Metric
+from hdbkit.later import graph_objects as go
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 
 _HIGHEST = 3.0
 """The band is drawn up to so many times the highest point of the law."""

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 
-import pandas as pd
-
 from hdbkit.analysis.run.records import Window
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.intervals import plain
 from hdbkit.charts.marks import ids_of, of_runs
 from hdbkit.charts.style import add_line, along_run, colour, figure, log_axis, series
+from hdbkit.later import pandas as pd
 from hdbkit.results.run_result import Latencies, ScheduleResult
 from hdbkit.text import many, number, plural, with_article
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
-
 from hdbkit.analysis.sweep.response import numeric, response_to
 from hdbkit.analysis.sweep.trade_off import throughput_and_latency
 from hdbkit.charts.chart import Chart
@@ -13,6 +11,7 @@ from hdbkit.charts.intervals import Limits, plain
 from hdbkit.charts.marks import MAX_LINES, from_where
 from hdbkit.charts.style import HEIGHT, axis_title, colour, figure, hover, series
 from hdbkit.config.metric import Metric
+from hdbkit.later import pandas as pd
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import many, number, virtual_users

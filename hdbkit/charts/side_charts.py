@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.run import quantiles
 from hdbkit.analysis.run.host_activity import cpu_course
 from hdbkit.analysis.run.records import Window, table, window_of
@@ -17,6 +14,8 @@ from hdbkit.analysis.run.waits import CLASSES, sessions_over_time
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import add_line, figure
 from hdbkit.charts.wait_charts import add_classes
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import number

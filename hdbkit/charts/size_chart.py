@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.intervals import plain
 from hdbkit.charts.marks import MAX_LINES, left_out
 from hdbkit.charts.style import figure, hover, log_axis, series
 from hdbkit.config.metric import Better, Metric
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 
 
 def metric_over_size(runs: pd.DataFrame, metric: Metric, scale: str) -> Chart:

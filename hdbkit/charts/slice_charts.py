@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
-import plotly.graph_objects as go
-
 from hdbkit.analysis.run.slices import mean_of
 from hdbkit.analysis.sweep.answers import in_these_runs
 from hdbkit.analysis.wording import label, percent_of_ratio
@@ -16,6 +13,8 @@ from hdbkit.charts.intervals import Limits, plain, ratio_axis
 from hdbkit.charts.marks import MAX_DOTS, left_out
 from hdbkit.charts.style import MAX_COLOURED, along_run, axis_title, colour, figure, hover, series
 from hdbkit.config.metric import Measure, Metric
+from hdbkit.later import graph_objects as go
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Ratio, Verdict, frame
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import virtual_users

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import matplotlib as mpl
-import numpy as np
-import plotly.graph_objects as go
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
@@ -24,6 +22,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from matplotlib.transforms import Transform, blended_transform_factory
 
 from hdbkit.charts.style import HEIGHT, colour
+from hdbkit.later import graph_objects as go
+from hdbkit.later import numpy as np
 
 WIDTHS_IN: Final = {1: 3.5, 2: 7.16}
 """Widths in inches of one and of two columns of a paper."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
-import plotly.graph_objects as go
-
 from hdbkit.analysis.run.steps import FOLLOWED, knee
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import colour, figure, log_axis, series
+from hdbkit.later import graph_objects as go
+from hdbkit.later import pandas as pd
 from hdbkit.results.run_result import StepResult
 from hdbkit.text import many, plural, share
 

@@ -21,9 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import plotly.graph_objects as go
-
 from hdbkit.config.metric import Better, Metric
+from hdbkit.later import graph_objects as go
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import pandas as pd
-
 from hdbkit.analysis.comparison.beside_parts import Run
 from hdbkit.analysis.comparison.explaining import Level, explain
 from hdbkit.analysis.run.courses import courses, latencies
@@ -28,6 +26,7 @@ from hdbkit.charts.setting_charts import setting_charts
 from hdbkit.charts.slice_charts import changes_over_time
 from hdbkit.charts.wait_charts import explained
 from hdbkit.experiment.sweep_analysis import SweepAnalysis
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Ratio, Verdict
 from hdbkit.results.manifest import Manifest
 

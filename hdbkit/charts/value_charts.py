@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-import pandas as pd
-
 from hdbkit.analysis.run.quantiles import supported
 from hdbkit.analysis.run.records import Window, operations_of, sql_text
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import colour, figure
 from hdbkit.config.metric import DetailChart
+from hdbkit.later import pandas as pd
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.text import many, number, plural

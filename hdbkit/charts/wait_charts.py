@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
-import plotly.graph_objects as go
-
 from hdbkit.analysis.comparison.explanation import Explanation, Part
 from hdbkit.analysis.run.records import Window
 from hdbkit.analysis.run.waits import CLASSES
@@ -14,6 +11,8 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.intervals import bars, plain
 from hdbkit.charts.marks import name_rows
 from hdbkit.charts.style import PATTERNS, SERIES, along_run, colour, figure
+from hdbkit.later import graph_objects as go
+from hdbkit.later import pandas as pd
 from hdbkit.results.run_result import WaitsResult
 from hdbkit.text import number
 

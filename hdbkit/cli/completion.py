@@ -1,8 +1,7 @@
 """What the shell completes: names of targets, URLs of engines, ids and labels of runs, ids of experiments.
 
 A completion never fails, connects to no server and imports little: the shell waits for it at each press of the key.
-So the names, options and kinds of values of all commands are derived once, and kept in the cache folder until hdbkit
-or an installed package changes.
+So the names, options and kinds of values of all commands are derived once and kept.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import inspect
 import json
 import os
-import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -22,10 +20,11 @@ from typing import Annotated, Any
 
 import typer
 
+from hdbkit.cli.kept import kept
 from hdbkit.cli.main import COMMANDS, name_of, typer_of
 from hdbkit.errors import HdbkitError
-from hdbkit.files import opened_file, read_text, replace_file
-from hdbkit.paths import cache_folder, results_folder, targets_file
+from hdbkit.files import opened_file, read_text
+from hdbkit.paths import results_folder, targets_file
 
 _SHOWN = 50
 """Runs that are offered, the newest first."""
@@ -102,24 +101,14 @@ def _label(run: Path) -> str:
     return ""
 
 
-_PACKAGE = Path(__file__).resolve().parents[1]
 _TYPES: Mapping[str, Any] = {"flag": bool | None, "words": list[str] | None, "word": str | None}
 
 
 @cache
 def known() -> dict[str, Any]:
-    """The commands, and the kinds of databases; read from the cache folder, or derived and kept there."""
-    path = cache_folder() / "completion.json"
-    state = _state()
-    with suppress(ValueError, OSError, HdbkitError):
-        found = json.loads(read_text(path))
-        if isinstance(found, dict) and found.get("state") == state:
-            return found
-    derived = {"state": state, **_derived()}
-    with suppress(OSError):  # a shell is answered on a full or protected disk too
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, json.dumps(derived).encode(), mode=0o600)
-    return derived
+    """The commands, and the kinds of databases."""
+    found: dict[str, Any] = kept("completion", "known", _derived)
+    return found
 
 
 def without_code(commands: Mapping[str, Any]) -> typer.Typer:
@@ -160,17 +149,6 @@ def _annotation(one: Mapping[str, Any]) -> Any:
 
     kind = typer.Argument if one["argument"] else typer.Option
     return Annotated[_TYPES[one["type"]], kind(*one["words"], help=one["help"], autocompletion=offered)]
-
-
-def _state() -> list[Any]:
-    """What the commands depend on: hdbkit's modules, the interpreter and the installed packages."""
-    newest, count = 0, 0
-    for folder, _, names in os.walk(_PACKAGE):
-        modules = [name for name in names if name.endswith(".py")]
-        count += len(modules)
-        newest = max([newest, *(os.stat(f"{folder}/{name}").st_mtime_ns for name in modules)])  # noqa: PTH116
-    packages = [os.stat(place).st_mtime_ns for place in sys.path if place.endswith("-packages")]  # noqa: PTH116
-    return [str(_PACKAGE), newest, count, sys.version, *packages]
 
 
 def _derived() -> dict[str, Any]:

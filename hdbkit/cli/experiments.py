@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import pandas as pd
 import typer
 
 from hdbkit import api
@@ -15,6 +14,7 @@ from hdbkit.cli.found import show_found, show_run
 from hdbkit.cli.options import AnyId, AsJson, run_or_experiment
 from hdbkit.cli.progress import ExperimentLines, RunLines
 from hdbkit.errors import InputError
+from hdbkit.later import pandas as pd
 from hdbkit.results.manifest import Status
 
 

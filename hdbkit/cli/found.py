@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hdbkit import api
-from hdbkit.api import documents
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
 from hdbkit.results.manifest import Status
@@ -13,6 +12,8 @@ def show_run(result: api.Result, as_json: bool, if_stopped: Exit | None = Exit.S
     """Show a run; its exit code. ``if_stopped`` replaces that of a stopped run; None: its checks decide."""
     report = result.report()
     if as_json:
+        from hdbkit.api import documents
+
         show.print_json(documents.of_run(result, report))
     else:
         show.run(result)
@@ -33,6 +34,8 @@ def show_found(
     """Show the result of an experiment, and write its report; its exit code."""
     path = result.report() if report else None
     if as_json:
+        from hdbkit.api import documents
+
         show.print_json(documents.of_result(result, path, gate))
     else:
         show.finding(result, gate, everything=everything)

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import pandas as pd
 import typer
 
 from hdbkit import api
@@ -25,6 +24,7 @@ from hdbkit.cli.options import (
     with_schema,
 )
 from hdbkit.errors import InputError
+from hdbkit.later import pandas as pd
 from hdbkit.report.run_list import highest
 from hdbkit.text import number
 

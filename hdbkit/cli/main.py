@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from functools import cache
 from importlib import import_module, metadata
+from io import StringIO
 from typing import Annotated, Any
 
 import typer
 
 from hdbkit.awaiting import report_to
-from hdbkit.cli.exits import Interruptible, guarded
-from hdbkit.cli.large_libraries import import_large_ones_later
+from hdbkit.cli.exits import Exit, Interruptible, guarded
+from hdbkit.cli.kept import kept
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.files import is_utf8
 
@@ -88,7 +90,7 @@ class _OnCall(Mapping[str, Any]):
     """The commands by name; the module of one is imported when it is asked for."""
 
     def __getitem__(self, name: str) -> Any:
-        return _command(name)
+        return command_named(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -151,9 +153,8 @@ def typer_of(module: str) -> typer.Typer:
 
 
 @cache
-def _command(name: str) -> Any:
+def command_named(name: str) -> Any:
     """A command or a group; the others of its module are not made."""
-    import_large_ones_later()
     made = typer_of(COMMANDS[name][0])
     made.registered_commands = [one for one in made.registered_commands if name_of(one) == name]
     made.registered_groups = [one for one in made.registered_groups if one.name == name]
@@ -173,16 +174,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _execute(words: list[str], own_process: bool) -> Any:
     """Execute a command; one that starts programs has a host for them, if the process is its own."""
+    if _asks_for_help(words):
+        typer.echo(_help(words), nl=False)
+        return Exit.DONE
     named = COMMANDS.get(words[0]) if words else None
     if own_process and named and named[0] in _STARTS_PROGRAMS and "_HDBKIT_COMPLETE" not in os.environ:
         from hdbkit.programs import fork_host
 
-        _command(words[0])
+        command_named(words[0])
         if words[0] == "run" and len(words) > 1 and not words[1].startswith("-"):
             _import_for_run(words[1])
         fork_host(serves_one=words[0] == "run")
     report_to(_report)
     return _program().main(_readable(words), prog_name="hdbkit", standalone_mode=False)
+
+
+def _asks_for_help(words: list[str]) -> bool:
+    """Whether the words are the name of a command, perhaps one of a group, and ``--help``."""
+    *names, last = words or [""]
+    named = 0 < len(names) < 3 and names[0] in COMMANDS and all(name.replace("-", "").isalnum() for name in names[1:])
+    return named and last in ("--help", "-h") and "_HDBKIT_COMPLETE" not in os.environ
+
+
+def _help(words: list[str]) -> str:
+    """The help of a command at the width of this terminal; that of one which does not exist is an error."""
+
+    def derived() -> str:
+        with redirect_stdout(StringIO()) as text:
+            _program().main(words, prog_name="hdbkit", standalone_mode=False)
+        return text.getvalue()
+
+    return str(kept("help", f"{min(shutil.get_terminal_size().columns, 80)} {' '.join(words[:-1])}", derived))
 
 
 def _report(text: str) -> None:
@@ -201,6 +223,7 @@ def _import_for_run(target: str) -> None:
     from hdbkit.databases import database
     from hdbkit.paths import targets_file
 
+    import_module("numpy")
     import_module("hdbkit.execution.supervisor")
     with suppress(HdbkitError, ImportError, OSError):
         for module in database(Target.parse(target, targets_file()).kind).preload:

@@ -7,13 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-import pandas as pd
 import typer
 
 from hdbkit import api
-from hdbkit.api import documents
 from hdbkit.api.sweeping import as_spec, planned_as_measured
-from hdbkit.api.workspace import DEFAULT
 from hdbkit.cli import completion, show
 from hdbkit.cli.exits import Exit, Terminated, leaving_on_sigterm, stopped_like_ctrl_c
 from hdbkit.cli.found import show_found, show_run
@@ -36,6 +33,7 @@ from hdbkit.config.quantities import counts_in, seconds_in
 from hdbkit.config.specs import load_from, read_load
 from hdbkit.config.sweep_spec import sweep_schema_text
 from hdbkit.errors import InputError
+from hdbkit.later import pandas as pd
 from hdbkit.text import without_controls
 from hdbkit.workloads import specification
 
@@ -250,9 +248,11 @@ def plan(
     What a sweep would refuse is refused; a server that cannot be asked is a note. The noise and the CPU time of
     clients are those of recent results.
     """
+    from hdbkit.api.sweeping import as_spec
+
     within_s = None if within is None else seconds_in(within, "--within")
     asked = as_spec(_spec(spec, workload, fields, virtual_users, given), blocks, until_decided, within_s)
-    planned, unasked = planned_as_measured(target, asked, None, DEFAULT)
+    planned, unasked = planned_as_measured(target, asked, None, api.DEFAULT)
     if unasked:
         show.notes.print(f"the server was not asked: {unasked}", markup=False, soft_wrap=True)
     power, hosts = api.planned_power(planned), api.planned_hosts(planned)
@@ -261,6 +261,8 @@ def plan(
             raise InputError("the chart is of a grid that compares runs with a baseline; this sweep has none")
         power.chart.save(chart, title=True)
     if as_json:
+        from hdbkit.api import documents
+
         show.print_json(documents.of_plan(planned, power, hosts))
         return
     show.plan(planned, power, hosts)

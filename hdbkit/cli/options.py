@@ -22,7 +22,7 @@ from typer.core import TyperCommand
 
 from hdbkit.cli.completion import any_names, run_names, targets
 from hdbkit.config import Load, WorkloadSpec
-from hdbkit.config.installed import storage_fields, storage_models
+from hdbkit.config.installed import storage_models
 from hdbkit.config.model import ConfigModel, has_mark
 from hdbkit.config.specs import MODELS, load_fields, spec_fields
 from hdbkit.config.sweep_factors import weights_of
@@ -107,12 +107,15 @@ def schema_options(*left_out: str, for_build: bool = False) -> Callable[[Callabl
         left_out: fields without an option.
         for_build: with the options that belong to engines, and with defaults; another command takes any schema.
     """
-    unwanted = {"kind", "storage", *(() if for_build else storage_fields()), *left_out}
+    unwanted = {"kind", "storage", *left_out}
     fields = {
-        name: field for name, field in spec_fields().items() if name not in unwanted and not has_mark(field, "named")
+        name: field
+        for name, field in spec_fields(storage=for_build).items()
+        if name not in unwanted and not has_mark(field, "named")
     }
     sections = _sections("Schema options", WorkloadSpec, {one.title: one.spec for one in MODELS.values()})
-    return _with_options(fields, left_out, "fields", sections | _engine_sections(), for_build)
+    engines = _engine_sections() if for_build else {}
+    return _with_options(fields, left_out, "fields", sections | engines, for_build)
 
 
 def model_options(model: type[BaseModel], *left_out: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -5,32 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
 from rich.segment import Segment
 from rich.table import Table
 
-from hdbkit.analysis.comparison.gate import Gate
-from hdbkit.analysis.comparison.plans import PlanPair
 from hdbkit.analysis.run.bottleneck import bottleneck
 from hdbkit.analysis.run.faults import effect_text
 from hdbkit.analysis.wording import about
-from hdbkit.api import ExperimentResult, PlannedHosts, PlannedPower, Result, Shown, documents
 from hdbkit.cli.exits import Exit
 from hdbkit.config import SweepSpec, spec_from
 from hdbkit.config.metric import Measure
 from hdbkit.config.sweep_spec import CompareBy, Strategy
-from hdbkit.experiment.kinds.sweep.plan import SweepPlan
-from hdbkit.experiment.kinds.sweep.slicing import on_server_note, unsuitable
-from hdbkit.report.ratio_tables import detail_tables, effect_table, ratio_tables
-from hdbkit.report.tables import Table as PageTable
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Finding, Of
 from hdbkit.text import duration_text, many, number, plural, share, without_controls
 from hdbkit.workloads import workload
+
+if TYPE_CHECKING:
+    from hdbkit.analysis.comparison.gate import Gate
+    from hdbkit.analysis.comparison.plans import PlanPair
+    from hdbkit.api import ExperimentResult, PlannedHosts, PlannedPower, Result, Shown
+    from hdbkit.experiment.kinds.sweep.plan import SweepPlan
+    from hdbkit.report.tables import Table as PageTable
 
 _LATENCIES = ("operation", "count", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
 _OF_STEP = {"step", "offered_per_s", "users", "completed_per_s", "failed"}
@@ -60,6 +60,8 @@ notes = _Screen(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 def print_json(content: Any) -> None:
     """One JSON document on standard output; NaN becomes null."""
+    from hdbkit.api import documents
+
     console.file.write(documents.as_text(content))
 
 
@@ -73,6 +75,8 @@ def answer(as_json: bool, content: Any, *lines: str) -> None:
 
 def frame(found: pd.DataFrame, as_json: bool, **about: Any) -> None:
     """A frame as JSON, or as a :func:`table`."""
+    from hdbkit.api import documents
+
     print_json(documents.of_frame(found)) if as_json else console.print(table(found, **about))
 
 
@@ -383,6 +387,8 @@ def plan(planned: SweepPlan, power: PlannedPower | None, hosts: PlannedHosts | N
 
 def _slices_note(planned: SweepPlan) -> str:
     """What is not known of the slices of a sweep before its server is asked."""
+    from hdbkit.experiment.kinds.sweep.slicing import on_server_note, unsuitable
+
     spec = planned.spec
     if planned.slices:
         return escape(on_server_note(planned))
@@ -416,6 +422,8 @@ def _ends(spec: SweepSpec) -> Iterator[str]:
 
 def finding(result: ExperimentResult, gate: Gate | None = None, *, everything: bool = False) -> None:
     """What an experiment found, on the screen: its ratios, the answer, the reasons to doubt it, and what to do."""
+    from hdbkit.report.ratio_tables import detail_tables, effect_table, ratio_tables
+
     found, metric = result.finding, result.finding.metric
     named = f"{found.experiment_id}: " if found.experiment_id else ""
     console.print(f"{named}{found.question}", markup=False)

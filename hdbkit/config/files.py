@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
 from hdbkit.config.problems import location, problems_of
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.files import is_utf8, read_text
+from hdbkit.later import yaml
 from hdbkit.yaml_nodes import MAX_NESTING, compose
 
 Lines = dict[tuple[str | int, ...], int]

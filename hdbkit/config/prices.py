@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
 
-import yaml
 from pydantic import Field
 
 from hdbkit.config.model import ConfigModel
+from hdbkit.later import yaml
 from hdbkit.sql import SERVER_STATEMENTS, folder_of_dialect
 
 _FILE = "price.yaml"

@@ -11,9 +11,8 @@ import math
 import time
 from collections.abc import Iterator
 
-import numpy as np
-
 from hdbkit.analysis.statistics.batch_means import PARTS, looks, upper_bound
+from hdbkit.later import numpy as np
 from hdbkit.plan import RunLimits, RunPlan
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder

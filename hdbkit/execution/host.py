@@ -12,8 +12,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from hdbkit.config import Target
 from hdbkit.control_groups import cpu_s as cgroup_cpu_s
 from hdbkit.control_groups import limits, own_cgroup, throttled_s
@@ -21,6 +19,7 @@ from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, TransactionError
 from hdbkit.execution.host_counters import LOOPBACK_INTERFACE, Figure, HostReader
 from hdbkit.execution.session_cpu import SessionCpu
+from hdbkit.later import psutil
 from hdbkit.processes import boot_id
 from hdbkit.readings import HostLoad
 from hdbkit.results import columns

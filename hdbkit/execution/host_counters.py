@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
+from hdbkit.later import psutil
 
 Figure = tuple[str, str, float | list[float]]
 """Name with unit, device (disk, network interface, memory node; empty: the whole host), value; of cores a list."""

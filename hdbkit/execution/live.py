@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from hdbkit.analysis.run.waits import CLASSES
 from hdbkit.config import Load
 from hdbkit.config.metric import Metric
@@ -23,6 +21,7 @@ from hdbkit.execution.host import process_cpu_s
 from hdbkit.execution.live_schedule import LiveSchedule, ScheduleTick
 from hdbkit.execution.live_sums import LiveTail, Sums
 from hdbkit.files import opened_file, read_bytes, read_lines
+from hdbkit.later import numpy as np
 from hdbkit.results.columns import ERROR_LINES, HOST_LINES, SESSION_LINES, WAIT_LINES, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status

@@ -9,20 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Final
 
 from hdbkit.arrivals import Times, due_us
 from hdbkit.config import Load
+from hdbkit.later import numpy as np
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.spool import Records
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _AHEAD_S: Final = 30.0
 _AHEAD: Final = 1_000_000
 """Arrivals are drawn for so many seconds at once, and not more than about so many of them."""
-_NEVER_US: Final = np.iinfo(np.int64).max
+_NEVER_US: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True)

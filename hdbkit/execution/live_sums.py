@@ -16,9 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from hdbkit.files import JsonLines, opened_file
+from hdbkit.later import numpy as np
 from hdbkit.results.columns import Outcome
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.spool import Records

@@ -12,20 +12,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from hdbkit.errors import DamagedResult
 from hdbkit.files import read_bytes, read_lines, replace_file
+from hdbkit.later import numpy as np
 from hdbkit.results import columns
 from hdbkit.results.columns import Source
 from hdbkit.results.host_clock import ClockEstimate, HostClock, reliable
 from hdbkit.results.manifest import LoadHostLine
 from hdbkit.results.spool import SpoolReader
 from hdbkit.text import many
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _FILE = "load_hosts.json"
 _FOLDER = "hosts"

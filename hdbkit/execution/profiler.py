@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import psutil
+from hdbkit.later import psutil
 
 _DATA = "perf.data"
 _HZ = 49

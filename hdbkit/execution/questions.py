@@ -14,8 +14,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final
 
-import psutil
-
 from hdbkit.config import Load, Target
 from hdbkit.config.hosts import is_local
 from hdbkit.contracts import (
@@ -36,6 +34,7 @@ from hdbkit.execution.idle_sessions import idle_timeout, too_idle
 from hdbkit.execution.network import network_facts
 from hdbkit.execution.server_host import host_facts, kernel_facts, kernel_parameters
 from hdbkit.execution.session_needs import free_connections
+from hdbkit.later import psutil
 from hdbkit.plan import RunPlan
 from hdbkit.readings import PoolMode, ServerRole, answered
 from hdbkit.servers import control

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from functools import cached_property
 
-import pandas as pd
-
 from hdbkit.analysis.comparison.plans import ChangedPlan, changed_note, changed_plans
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.server_cost import COST_FIGURE, SERVER_COST, cost_note, costs_us
@@ -31,6 +29,7 @@ from hdbkit.analysis.wording import interim_words, without_verdict
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.experiment.kinds.sweep.deciding import judged, rule, spending
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan
+from hdbkit.later import pandas as pd
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.experiment_runs import ENDED_EARLY, each_run, runs_frame
 from hdbkit.results.finding import Of, Ratio, Verdict, frame

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 
-import psutil
-
 from hdbkit.config import Target
 from hdbkit.config.fault import Fault, Thing
 from hdbkit.contracts import ServerControl, Session
@@ -21,6 +19,7 @@ from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError, ServerFailed
 from hdbkit.faults.file_system import Freezing, may_freeze, own_file_system
 from hdbkit.faults.undo import Leftover, ServerState, require_power, undo
+from hdbkit.later import psutil
 from hdbkit.processes import birth_of
 from hdbkit.results.seal import drop_sealed, require_key
 from hdbkit.servers import control

@@ -13,8 +13,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
+from hdbkit.later import pandas as pd
 from hdbkit.other_tools.figures import (
     MAX_NAME,
     MAX_OPERATIONS,

@@ -7,9 +7,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-import pandas as pd
-
 from hdbkit.analysis.run.quantiles import supported
+from hdbkit.later import pandas as pd
 from hdbkit.results.run_result import ClientUse, Latencies, OperationResult, RunResult
 
 MAX_OPERATIONS = 128

@@ -11,9 +11,8 @@ from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 
-import pandas as pd
-
 from hdbkit.errors import InputError
+from hdbkit.later import pandas as pd
 from hdbkit.other_tools.figures import (
     MAX_NAME,
     MAX_OPERATIONS,

@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import nh3
-import pandas as pd
-import plotly.graph_objects as go
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
@@ -25,6 +23,8 @@ from markupsafe import Markup
 from hdbkit.charts.chart import Chart, kept_chart
 from hdbkit.errors import DamagedResult
 from hdbkit.files import read_bytes
+from hdbkit.later import graph_objects as go
+from hdbkit.later import pandas as pd
 from hdbkit.report.page import Content, embedded_charts
 
 _COLOURS_OF_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
-
 from hdbkit.analysis.comparison.plans import ChangedPlan, PlanPair
+from hdbkit.later import pandas as pd
 from hdbkit.report.tables import Table
 from hdbkit.results.kept import QueryPlan
 from hdbkit.text import number

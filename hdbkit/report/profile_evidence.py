@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
-
 from hdbkit.analysis.comparison.groups import Finished
 from hdbkit.analysis.wording import percent
 from hdbkit.charts.style import compact
 from hdbkit.config.metric import Metric
+from hdbkit.later import pandas as pd
 from hdbkit.report.environment import environment
 from hdbkit.report.experiment_report import Evidence
 from hdbkit.report.page import Figure

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import pandas as pd
 from markupsafe import Markup
 
+from hdbkit.later import pandas as pd
 from hdbkit.report import templates
 from hdbkit.report.tables import cell
 from hdbkit.results.differences import short_names

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
-
 from hdbkit.analysis.run.host import CPU_WORDS
 from hdbkit.analysis.run.host_activity import INTERRUPTS, busy_pct
 from hdbkit.analysis.run.records import table, window_of
 from hdbkit.analysis.run.server_work import OF_STATEMENTS, found_in_cache_pct, server_work_of
 from hdbkit.analysis.run.timeline import statements_by_step
 from hdbkit.analysis.sweep.warnings import data_by_block
+from hdbkit.later import pandas as pd
 from hdbkit.report.tables import UNKNOWN, CourseCell, Table, cell, course_step_s, frame_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest

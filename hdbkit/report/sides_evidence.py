@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pandas as pd
-
 from hdbkit.analysis.comparison.explanation import Explanation
 from hdbkit.analysis.comparison.groups import Groups
 from hdbkit.analysis.comparison.plans import PlanPair, plans_note
@@ -14,6 +12,7 @@ from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import settings_apart
 from hdbkit.charts.flame import flame_differences
 from hdbkit.config.metric import Metric
+from hdbkit.later import pandas as pd
 from hdbkit.report.environment import environment
 from hdbkit.report.experiment_report import Evidence
 from hdbkit.report.page import Figure

@@ -6,10 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-import pandas as pd
-
 from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Metric
+from hdbkit.later import pandas as pd
 from hdbkit.report.tables import UNKNOWN, Table, cell, heading, text_table
 from hdbkit.results.journal import RESTORED, UNCHANGED, ExperimentState, JournalLine, Step
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
+from hdbkit.later import pandas as pd
 from hdbkit.results.experiment_runs import ENDED_EARLY
 from hdbkit.text import number
 

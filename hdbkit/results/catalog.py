@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import irregular_entry, private
+from hdbkit.later import pandas as pd
 from hdbkit.plan import RunPlan
 from hdbkit.results.differences import OWN_VALUES, settings_of
 from hdbkit.results.folder import RunFolder, manifest_times, only_match, run_folders

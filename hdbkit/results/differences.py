@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
-
 from hdbkit.config.quantities import quantity, quantity_text
+from hdbkit.later import pandas as pd
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import known_settings

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pandas as pd
 from pydantic import BaseModel, Field, model_validator
 
 from hdbkit.errors import DamagedResult
+from hdbkit.later import pandas as pd
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder, is_run
 from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, SLICES_FACTOR, JournalLine, Step

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
-import pandas as pd
 from pydantic import Field, PlainSerializer, PlainValidator, SerializeAsAny, WithJsonSchema
 
 from hdbkit.caution import Caution
 from hdbkit.config.metric import Metric
+from hdbkit.later import pandas as pd
 from hdbkit.results.run_result import Figures
 
 WarningText = Annotated[

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+from hdbkit.later import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _FASTEST = 5
 _ALWAYS_GOOD_NS, _WORSE = 200_000, 3.0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from hdbkit.later import numpy as np
 from hdbkit.results.columns import LATENCY_BUCKETS_US, Outcome
 from hdbkit.results.spool import Records
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _BUCKETS = len(LATENCY_BUCKETS_US) + 1
 _SUMMED = ("committed", "rolled_back", "failed", "retries", "latency_us_sum")

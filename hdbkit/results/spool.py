@@ -19,14 +19,15 @@ import os
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from hdbkit.errors import DamagedResult
 from hdbkit.files import opened_file
+from hdbkit.later import numpy as np
 from hdbkit.results.columns import Outcome
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 HEADER_BYTES = 4096
 _HEADER = struct.Struct("<8sIIII")  # magic, version, record size, client, length of the details that follow as JSON
@@ -223,7 +224,7 @@ def _begun(folder: Path) -> Iterator[Path]:
                 yield path
 
 
-Records = NDArray[Any]
+Records: TypeAlias = "NDArray[Any]"
 
 VALID: Final = 0xB17E
 UNKNOWN_DETAIL: Final = -(2**63)

@@ -8,19 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from hdbkit.files import draft_of
+from hdbkit.later import numpy as np
+from hdbkit.later import parquet as pq
+from hdbkit.later import pyarrow as pa
 from hdbkit.results import columns
 from hdbkit.results.folder import make_folder
 from hdbkit.results.host_clock import HostClock
 from hdbkit.results.seconds import Seconds
 from hdbkit.results.spool import UNKNOWN_DETAIL, Records, read_spools
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _ROWS_AT_ONCE = 1_000_000
 _EMPTY: Mapping[str, Any] = {"string": "", "float64": math.nan, "list<float64>": []}

@@ -149,7 +149,7 @@ def option_names(command: Any) -> set[str]:
 
 def verbs() -> set[str]:
     """The functions of the API, and the methods of what they return and of a workspace that are not among them."""
-    public = {name: thing for name, thing in vars(api).items() if not name.startswith("_")}
+    public = {name: getattr(api, name) for name in dir(api)}
     found = {name for name, thing in public.items() if inspect.isroutine(thing)}
     for name, thing in public.items():
         if inspect.isclass(thing) and not issubclass(thing, BaseModel | pd.DataFrame):

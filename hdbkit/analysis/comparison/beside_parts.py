@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication
 from hdbkit.analysis.run.records import table
 from hdbkit.analysis.run.server_work import OF_STATEMENTS, PAGES, READ, SCANNED, SPILLED, server_work_of
@@ -29,6 +26,8 @@ from hdbkit.analysis.run.waits import (
     part_of,
 )
 from hdbkit.analysis.statistics.two_samples import two_sided_p
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 

@@ -11,9 +11,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.comparison.contrasts import contrasts
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, replication
 from hdbkit.analysis.comparison.sides import Compared, Question, scored
@@ -24,6 +21,8 @@ from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.two_samples import Sample
 from hdbkit.analysis.statistics.variances import judged_variances
 from hdbkit.config.metric import Measure, Metric
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Of, Ratio, Verdict
 from hdbkit.results.manifest import Manifest
 

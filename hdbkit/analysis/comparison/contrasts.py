@@ -6,14 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from hdbkit.analysis.comparison.replication import Replication
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.carry_over import holding
 from hdbkit.analysis.statistics.power import least_found
 from hdbkit.analysis.statistics.sequential import Anytime
 from hdbkit.analysis.statistics.two_samples import Sample, half_widths, models
+from hdbkit.later import numpy as np
 
 
 class Contrast(NamedTuple):

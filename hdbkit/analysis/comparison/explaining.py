@@ -20,10 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
-
-import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from hdbkit.analysis.comparison.beside_parts import (
     Run,
@@ -40,8 +37,13 @@ from hdbkit.analysis.comparison.sessions import runs_of
 from hdbkit.analysis.run.waits import BESIDE, CLIENT_CPU, OUTSIDE, PROCESSORS, SERVER_CPU, UNTOLD, parts_of
 from hdbkit.analysis.statistics.autocorrelation import inflation
 from hdbkit.analysis.statistics.two_samples import Correlation
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Ratio
 from hdbkit.results.kept import read_plans
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 TOTAL, _REST = "total", "anything else"
 _STRETCHES = 10

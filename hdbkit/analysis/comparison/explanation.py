@@ -14,10 +14,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from hdbkit.analysis.comparison.beside_parts import BESIDE_PARTS, OF_PLANS, ROUND_TRIP, Counter
 from hdbkit.analysis.run.waits import CLIENT_CPU, OUTSIDE, PROCESSORS, RUNNING, SERVER_CPU, UNREPORTED, UNTOLD
 from hdbkit.text import number, share, virtual_users
+
+if TYPE_CHECKING:
+    pass
 
 _CAUSE = 0.2
 """The least share of the total that a cause accounts for."""
@@ -188,8 +192,8 @@ class Explanation:
             )
         if not math.isfinite(self.time.low):
             return (
-                f"the parts of the time per {self.noun} have no intervals that say anything, so none is named as a cause: "
-                f"{self.how}."
+                f"the parts of the time per {self.noun} have no intervals that say anything, so none is named as a "
+                f"cause: {self.how}."
             )
         if not self.differs:
             return self._undecided

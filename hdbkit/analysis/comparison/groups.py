@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-import pandas as pd
-import scipy
-
 from hdbkit.analysis.run import quantiles
 from hdbkit.analysis.run.courses import courses
 from hdbkit.analysis.run.records import mean_times_s, window_of
 from hdbkit.analysis.wording import CONFIDENCE
 from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
+from hdbkit.later import scipy
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest

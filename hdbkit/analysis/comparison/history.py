@@ -14,13 +14,12 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.comparison.sessions import session_numbers
 from hdbkit.analysis.statistics.change_points import MAX_SERIES, breaks
 from hdbkit.analysis.wording import change, than
 from hdbkit.config.metric import Metric
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.kept import KeptSetting
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import many, virtual_users

@@ -25,12 +25,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.carry_over import FEWEST_BLOCKS, few_blocks_note, followed
 from hdbkit.analysis.statistics.two_samples import Correlation, Sample, correlated
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.text import many, share
 
 BASE, NEW = "base", "new"

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-import pandas as pd
-
+from hdbkit.later import pandas as pd
 from hdbkit.results.manifest import Manifest
 
 SESSION_GAP = timedelta(hours=2)

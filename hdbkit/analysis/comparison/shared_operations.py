@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-import numpy as np
-
 from hdbkit.analysis.comparison.groups import Finished, common_metric
 from hdbkit.analysis.run.records import mean_times_s
 from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
+from hdbkit.later import numpy as np
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import plural
 

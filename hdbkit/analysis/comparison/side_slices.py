@@ -17,9 +17,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit, side_by_side
 from hdbkit.analysis.run.quantiles import rank
 from hdbkit.analysis.run.records import Window, operations_of, window_of
@@ -42,6 +39,8 @@ from hdbkit.analysis.sweep.slices import MANY_DROPPED
 from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import InputError
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.columns import SLICES
 from hdbkit.results.experiment_runs import STRETCH
 from hdbkit.results.folder import RunFolder

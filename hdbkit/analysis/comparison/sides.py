@@ -13,9 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.comparison.advice import Again, deciding
 from hdbkit.analysis.comparison.contrasts import Contrast, at_every_look, contrasts
 from hdbkit.analysis.comparison.replication import (
@@ -34,6 +31,8 @@ from hdbkit.analysis.statistics.sequential import Anytime
 from hdbkit.analysis.wording import WATCHED, Interval, found_from, percent, sentence, without_verdict
 from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Metric
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Of, Ratio, Verdict
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import many, plural, share, virtual_users

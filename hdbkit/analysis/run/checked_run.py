@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-import pandas as pd
-
 from hdbkit.analysis.run.records import Window, operations_of, table
+from hdbkit.later import pandas as pd
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest

@@ -10,9 +10,6 @@ import math
 from collections.abc import Iterator
 from functools import partial
 
-import numpy as np
-import scipy
-
 from hdbkit.analysis.run.brackets import brackets
 from hdbkit.analysis.run.checked_run import Answer, CheckedRun, RunCheck
 from hdbkit.analysis.run.cost_jumps import MIN_S, against_earlier, jumps_within, totals
@@ -26,6 +23,8 @@ from hdbkit.analysis.run.records import completed_by_part, operations_of, table,
 from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.standstills import MIN_COMPLETED, sampling_gaps
 from hdbkit.analysis.run.summary import summarize
+from hdbkit.later import numpy as np
+from hdbkit.later import scipy
 from hdbkit.readings import ENDS, OWN_COUNTS
 from hdbkit.results.columns import COUNTED
 from hdbkit.results.folder import RunFolder

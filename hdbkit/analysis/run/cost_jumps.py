@@ -15,15 +15,14 @@ from itertools import islice
 from statistics import median
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.run.counters import is_set_back
 from hdbkit.analysis.run.records import Window, table
 from hdbkit.analysis.run.server_work import PAGES, SCANNED, WORK, server_work_of
 from hdbkit.config import Load
 from hdbkit.config.model import has_mark
 from hdbkit.errors import DamagedResult
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.readings import ENDS
 from hdbkit.results.columns import LATENCY_BUCKETS_US
 from hdbkit.results.folder import RunFolder, run_folders

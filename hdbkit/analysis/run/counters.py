@@ -10,8 +10,7 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
-import pandas as pd
-
+from hdbkit.later import pandas as pd
 from hdbkit.readings import UPTIME
 from hdbkit.results.columns import COUNTED
 

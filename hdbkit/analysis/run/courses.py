@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.run.quantiles import QUANTILES
 from hdbkit.analysis.run.records import window_of
 from hdbkit.analysis.run.timeline import committed_by_second
 from hdbkit.errors import DamagedResult
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import TimedOperation

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
-import scipy
+from typing import TYPE_CHECKING
 
 from hdbkit.analysis.statistics.autocorrelation import correlation, residuals_of
 from hdbkit.analysis.wording import CONFIDENCE
+from hdbkit.later import numpy as np
+from hdbkit.later import scipy
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 MIN_SECONDS = 10
 MAX_DRIFT = 0.05

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.comparison.plans import changes_within
 from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.timeline import gauge, halved_s
 from hdbkit.errors import DamagedResult
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import read_plans
 from hdbkit.results.manifest import Manifest

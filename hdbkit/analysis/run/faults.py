@@ -11,14 +11,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.run.brackets import brackets
 from hdbkit.analysis.run.failures import CLASS_NAMES, RETRIES, failures
 from hdbkit.analysis.run.records import Window, metric_codes, operations_of, sql_text, window_of
 from hdbkit.analysis.run.timeline import throughput
 from hdbkit.config.metric import Metric
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import FaultLine, Manifest

@@ -5,10 +5,9 @@ What else the clients used covers their whole run: it is read before the first o
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.run.records import Window
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.run_result import ClientUse
 
 CPU_PARTS = ("user", "system", "iowait", "steal", "idle")

@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.run.host import CPU_PARTS, grown, growth_per_s, host_cpu_pct
 from hdbkit.analysis.run.records import Window, table
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.run_result import HostUse
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.run.quantiles import quantiles_of
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.text import number
 
 POINTS = 60

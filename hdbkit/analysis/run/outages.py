@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
-
 from hdbkit.analysis.run.records import Window, operations_of
 from hdbkit.errors import ErrorClass
+from hdbkit.later import numpy as np
 from hdbkit.results.columns import ERROR_CLASSES, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.run_result import Outage

@@ -13,15 +13,16 @@ the 99 % quantile 1,000. With fewer it is one of the largest values, and the sam
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, TypeVar
-
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hdbkit.analysis.run.records import Window, operations_of, row_count
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 QUANTILES: Mapping[str, float] = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 SECOND_QUANTILES: Mapping[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -111,7 +112,7 @@ def by_user(folder: RunFolder, window: Window) -> pd.DataFrame:
     return _supported(found)
 
 
-_Counts = TypeVar("_Counts", int, npt.NDArray[np.int64], "pd.Series[int]")
+_Counts = TypeVar("_Counts", int, "npt.NDArray[np.int64]", "pd.Series[int]")
 
 
 def supported(n: _Counts, share: float) -> Any:

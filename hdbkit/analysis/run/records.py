@@ -17,20 +17,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-
-import duckdb
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING
 
 from hdbkit.control_groups import limits
 from hdbkit.errors import DamagedResult
 from hdbkit.files import is_regular, opened_file
+from hdbkit.later import duckdb
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
+from hdbkit.later import parquet as pq
+from hdbkit.later import pyarrow as pa
 from hdbkit.results.columns import ERROR_CLASSES, OPERATIONS, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 MEMORY_LIMIT = "1500MB"
 _OUTCOMES = {one.value: one.name.lower() for one in Outcome}

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
-
-import duckdb
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from hdbkit.analysis.run.quantiles import QUANTILES
 from hdbkit.analysis.run.records import Window, operations_of, window_of
 from hdbkit.arrivals import Times, due_us
 from hdbkit.caution import Caution, Kind
+from hdbkit.later import duckdb
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import Backlog, Latencies, ScheduleResult
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from numpy.typing import NDArray
 
 LATE_US: Final = 10_000
 """An operation that begins later than this after its scheduled start is counted as late."""
@@ -32,7 +33,7 @@ RATE_DECIDES: Final = Caution("the load's rate decides the throughput; compare l
 """The warning of comparisons and sweeps with runs that kept their rate."""
 _ROWS_AT_ONCE: Final = 1_000_000
 _SECOND_US: Final = 1_000_000
-_Counts = npt.NDArray[np.int64]
+_Counts: TypeAlias = "npt.NDArray[np.int64]"
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import pandas as pd
-
 from hdbkit.config.metric import Measure, Metric
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Ratio
 from hdbkit.results.manifest import Manifest
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import pandas as pd
-
 from hdbkit.analysis.run.counters import END, START
+from hdbkit.later import pandas as pd
 from hdbkit.readings import ENDS, LAG
 from hdbkit.results.run_result import FullPageRates, Lag, RunResult
 

@@ -19,13 +19,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, assert_never
 
-import duckdb
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.run.quantiles import QUANTILES, TIME_COLUMNS, as_figures, quantiles_of, rank
 from hdbkit.analysis.run.records import Window, metric_codes, operations_of, table, window_of
 from hdbkit.config.metric import Measure
+from hdbkit.later import duckdb
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.columns import SLICES, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest

@@ -7,17 +7,20 @@ operations end at random moments, a gap of 40 times that is expected in fewer th
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from hdbkit.analysis.run.records import Window, operations_of, table
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.readings import BLOCKER
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import Standstill
 from hdbkit.text import number
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 MIN_COMPLETED = 100
 """With fewer completed operations no gap is unusual."""

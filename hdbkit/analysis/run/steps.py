@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-import scipy
+from typing import TYPE_CHECKING, Any
 
 from hdbkit.analysis.run.quantiles import TIME_COLUMNS, as_figures, counts, quantiles_of
 from hdbkit.analysis.run.records import Window, completed_by_part, window_of
 from hdbkit.analysis.statistics.autocorrelation import inflation
 from hdbkit.analysis.statistics.limit_search import RateEstimate, interval
 from hdbkit.config.steps import RateStep, Steps
+from hdbkit.later import numpy as np
+from hdbkit.later import scipy
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import StepLatencies, StepResult
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _STRETCHES = 10
 """The stretches of a step whose counts show how much its throughput varies."""

@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping
 from typing import assert_never
 
-import pandas as pd
-
 from hdbkit.analysis.run.brackets import RUN_START
 from hdbkit.analysis.run.counters import RUN_END, START, Growth, Reading, growth, moves_s, rate, readings, restarts_s
 from hdbkit.analysis.run.host import (
@@ -30,6 +28,7 @@ from hdbkit.analysis.run.standstills import standstill
 from hdbkit.analysis.run.waits import waits_result
 from hdbkit.config.hosts import is_local
 from hdbkit.config.metric import Measure
+from hdbkit.later import pandas as pd
 from hdbkit.readings import ENDS, OWN_COUNTS, REQUESTS
 from hdbkit.results.columns import COUNTED, ERROR_CLASSES, Outcome
 from hdbkit.results.folder import RunFolder

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-import pandas as pd
-import scipy
-
 from hdbkit.analysis.run.quantiles import rank
 from hdbkit.analysis.run.records import Window, operations_of
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.autocorrelation import inflation
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
+from hdbkit.later import scipy
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 

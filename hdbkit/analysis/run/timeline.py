@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.run.records import metric_codes, operations_of, table
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.readings import ENDS
 from hdbkit.results.columns import COUNTED, Outcome
 from hdbkit.results.folder import RunFolder

@@ -10,13 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from hdbkit.analysis.run.records import Window, operations_of, table, window_of
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -24,6 +22,9 @@ from hdbkit.results.run_result import OperationResult, Wait, WaitsResult, wait_t
 from hdbkit.slices import SliceOrder
 
 SAMPLER, RUNNING, CLIENT = "sampler", "running", "client"
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 """Classes of the table ``waits``: the session that asked, one that does not wait, one whose client is to send."""
 SERVER_CPU, CLIENT_CPU, PROCESSORS = "CPU of the sessions", "CPU of the clients", "waits for a processor"
 UNREPORTED, OUTSIDE = "waits that the server does not report", "client and network"

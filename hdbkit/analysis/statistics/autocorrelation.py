@@ -7,9 +7,8 @@ by simulation), and a multiple of its standard error is added. Sources: ``docs/m
 
 from __future__ import annotations
 
-import numpy as np
-
 from hdbkit.analysis.statistics import Floats
+from hdbkit.later import numpy as np
 
 MAX_CORRELATION = 0.95
 MAX_INFLATING = 0.9

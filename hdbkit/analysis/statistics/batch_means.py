@@ -17,10 +17,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-import scipy
-
 from hdbkit.analysis.statistics import Floats
+from hdbkit.later import numpy as np
+from hdbkit.later import scipy
 
 PARTS = 100
 """Equal parts of a window, in which its events are counted."""

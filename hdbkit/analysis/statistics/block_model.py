@@ -24,10 +24,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import numpy as np
-import pandas as pd
-import scipy
 from numpy.typing import NDArray
 
 from hdbkit.analysis.statistics import Floats
@@ -36,6 +34,12 @@ from hdbkit.analysis.statistics.carry_over import EffectEstimate, followed
 from hdbkit.analysis.statistics.variances import moderated
 from hdbkit.config.metric import Metric
 from hdbkit.config.sweep_factors import schema_factors
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
+from hdbkit.later import scipy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Cell = tuple[int, int]
 """Virtual users and configuration."""

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final
 
 from hdbkit.analysis.statistics import Floats
+from hdbkit.later import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 FEWEST_BLOCKS: Final = 3
 """Fewer leave the second model no noise."""

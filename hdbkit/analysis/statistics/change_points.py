@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import scipy
-
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.autocorrelation import correlation
+from hdbkit.later import numpy as np
+from hdbkit.later import scipy
 
 _MIN_VALUES = 3
 """Values that a part must have."""

@@ -13,15 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-import scipy
-
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, of_noisy, rounded_lambda
 from hdbkit.analysis.statistics.carry_over import TIMES_AS_MANY
 from hdbkit.analysis.statistics.dunnett import critical_value
 from hdbkit.analysis.statistics.power import POWER, noise_interval
 from hdbkit.analysis.statistics.variances import moderated
+from hdbkit.later import numpy as np
+from hdbkit.later import scipy
 
 _DRAWS = 300
 

@@ -14,10 +14,9 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 
-import numpy as np
-import scipy
-
 from hdbkit.analysis.statistics import Floats
+from hdbkit.later import numpy as np
+from hdbkit.later import scipy
 
 _Groups = tuple[tuple[float, ...], ...]
 

@@ -26,11 +26,10 @@ import math
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-import pandas as pd
-import scipy
-
 from hdbkit.analysis.statistics import Floats
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
+from hdbkit.later import scipy
 from hdbkit.run_order import in_turn
 
 MAX_EXCESS = math.log(10)

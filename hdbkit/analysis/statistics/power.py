@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-import scipy
-
+from hdbkit.later import numpy as np
+from hdbkit.later import scipy
 from hdbkit.results.finding import Needed
 
 POWER = 0.8

@@ -16,11 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import pandas as pd
-import scipy
-
 from hdbkit.analysis.statistics import Floats
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
+from hdbkit.later import scipy
 from hdbkit.text import share
 
 MIN_COUNTS_TO_FIT = 4
@@ -41,7 +40,6 @@ _MIN_INVERSE = 1e-3
 _BEYOND_COUNTS = 4.0
 """Peaks up to so many times the largest count are tried; an interval that reaches there has no end."""
 _PEAKS = 300
-_SIGMAS = np.concatenate([[0.0], np.geomspace(1e-4, 0.999, 60)])
 
 
 @dataclass(frozen=True)
@@ -275,9 +273,10 @@ def _peak_interval(law: Law, means: _Means, confidence: float) -> tuple[float, f
 
 def _squares_at(peaks: Floats, means: _Means) -> Floats:
     """The least sum of squares of a law with each of these peaks, over sigma on a grid that is refined once."""
-    coarse = np.broadcast_to(_SIGMAS, (len(peaks), len(_SIGMAS)))
+    sigmas = np.concatenate([[0.0], np.geomspace(1e-4, 0.999, 60)])
+    coarse = np.broadcast_to(sigmas, (len(peaks), len(sigmas)))
     best = _squares_of(peaks, coarse, means).argmin(axis=1)
-    around = _SIGMAS[np.maximum(best - 1, 0)], _SIGMAS[np.minimum(best + 1, len(_SIGMAS) - 1)]
+    around = sigmas[np.maximum(best - 1, 0)], sigmas[np.minimum(best + 1, len(sigmas) - 1)]
     least: Floats = _squares_of(peaks, np.linspace(*around, 25, axis=1), means).min(axis=1)
     return least
 

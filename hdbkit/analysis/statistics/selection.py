@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from hdbkit.analysis.statistics.block_model import BlockModel, Cell
 from hdbkit.analysis.statistics.dunnett import critical_value
+from hdbkit.later import numpy as np
 
 MIN_CONFIGURATIONS = 4
 """Fewer are not shrunk: shrinking towards a mean that is estimated as well needs four (Efron and Morris 1973)."""

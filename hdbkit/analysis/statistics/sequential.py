@@ -23,9 +23,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-import scipy
-
 from hdbkit.analysis.statistics.carry_over import EffectEstimate, holding
+from hdbkit.later import scipy
 from hdbkit.text import share
 
 AT_THE_END = 0.8

@@ -18,15 +18,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.autocorrelation import corrected, inflation
 from hdbkit.analysis.statistics.carry_over import EffectEstimate
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
+from hdbkit.later import numpy as np
+from hdbkit.later import scipy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _STANDARD_ERRORS = 0.5
 """Standard errors added to the estimated correlation; from our own simulations, for correlations up to 0.7."""

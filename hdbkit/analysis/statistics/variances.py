@@ -7,11 +7,10 @@ of one run are correlated, so what they say together has fewer degrees of freedo
 
 from __future__ import annotations
 
-import numpy as np
-import scipy
-
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.two_samples import independent_df
+from hdbkit.later import numpy as np
+from hdbkit.later import scipy
 
 _MIN_VARIANCE = 0.02
 """The least variance of a cell that enters the comparison of cells, as a share of the pooled one."""

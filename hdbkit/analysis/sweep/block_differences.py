@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.statistics.block_model import Cell, after_runs, usable
 from hdbkit.analysis.statistics.carry_over import EffectEstimate
 from hdbkit.analysis.statistics.two_samples import Sample
 from hdbkit.config.metric import Metric
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 
 
 def block_differences(

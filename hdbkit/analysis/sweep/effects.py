@@ -11,14 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-import pandas as pd
-import scipy
-
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.block_model import BlockModel, usable
 from hdbkit.analysis.wording import CONFIDENCE, Interval, sentence
 from hdbkit.config.metric import Metric
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
+from hdbkit.later import scipy
 from hdbkit.results.experiment_runs import STRETCH
 from hdbkit.results.finding import Change, Of, Ratio
 from hdbkit.text import virtual_users

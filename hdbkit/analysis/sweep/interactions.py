@@ -12,15 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.block_model import BlockModel, Cell, usable
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.sweep.effects import Grid, grid_of
 from hdbkit.analysis.wording import CONFIDENCE, Interval, change, changed, percent, percents
 from hdbkit.config.metric import Metric
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.experiment_runs import STRETCH
 from hdbkit.results.finding import Change, Interaction, Of, Ratio, Verdict
 from hdbkit.text import share

@@ -14,11 +14,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
-
 from hdbkit.analysis.sweep.together import RunFigure, judged_together
 from hdbkit.analysis.wording import CONFIDENCE
 from hdbkit.config.metric import Measure, Metric
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Of, Ratio
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import Latencies, TimedOperation

@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-import pandas as pd
-
 from hdbkit.analysis.statistics.block_model import Cell
 from hdbkit.analysis.statistics.sequential import Anytime
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.config.metric import Metric
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Ratio
 from hdbkit.text import many
 

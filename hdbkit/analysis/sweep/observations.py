@@ -13,13 +13,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.run.records import read_table
 from hdbkit.analysis.statistics.block_model import BlockModel
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import DamagedResult
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.columns import SLICES
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.experiment_runs import STRETCH, runs_frame

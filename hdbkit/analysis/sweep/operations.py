@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
-
 from hdbkit.analysis.run.records import mean_times_s
 from hdbkit.analysis.sweep.observations import sliced
 from hdbkit.analysis.sweep.together import RunFigure, judged_together
 from hdbkit.analysis.wording import CONFIDENCE
 from hdbkit.config.metric import Metric
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Of, Ratio
 from hdbkit.results.manifest import Manifest
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
-import scipy
-
 from hdbkit.analysis.wording import CONFIDENCE
 from hdbkit.config.quantities import quantity
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
+from hdbkit.later import scipy
 
 MIN_VALUES = 3
 """Values that a setting needs for a curve."""

@@ -10,15 +10,14 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.statistics.block_model import BlockModel, Cell, usable
 from hdbkit.analysis.sweep.surrogate import Surrogate
 from hdbkit.analysis.sweep.verdicts import FASTEST
 from hdbkit.config.expressions import value_of
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.config.quantities import Quantity
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.plan import RequiredRate
 from hdbkit.results.experiment_runs import ENDED_EARLY
 from hdbkit.text import many, share

@@ -13,12 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
-
-import numpy as np
-import pandas as pd
-import scipy
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Final
 
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.autocorrelation import inflation
@@ -27,12 +22,18 @@ from hdbkit.analysis.sweep.verdicts import configuration_labels
 from hdbkit.analysis.wording import change, percent
 from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Metric
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
+from hdbkit.later import scipy
 from hdbkit.results.experiment_runs import STRETCH
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import SlicesResult
 from hdbkit.slices import SliceOrder, Slices
 from hdbkit.text import many, share, virtual_users
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Runs = Sequence[tuple[RunFolder, Manifest]]
 CARRY_OVER_P: Final = 0.01

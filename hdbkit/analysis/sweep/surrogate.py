@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-import scipy
-
 from hdbkit.analysis.statistics import Floats
+from hdbkit.later import numpy as np
+from hdbkit.later import scipy
 
 _NEAR = 0.5
 """The distance, of a setting's whole range, at which ordered values are still much alike: exp(-1/2)."""

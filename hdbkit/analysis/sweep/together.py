@@ -9,9 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.run.quantiles import MARGINS
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.block_model import BlockModel, usable
@@ -19,6 +16,8 @@ from hdbkit.analysis.statistics.variances import judged_variances
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.analysis.wording import CONFIDENCE
 from hdbkit.config.metric import Metric
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Of, Ratio
 
 

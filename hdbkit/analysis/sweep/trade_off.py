@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
-
 from hdbkit.analysis.sweep.latencies import timed_operations
 from hdbkit.config.metric import Measure, Metric
+from hdbkit.later import pandas as pd
 from hdbkit.results.manifest import Manifest
 
 

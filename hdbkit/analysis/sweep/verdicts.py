@@ -14,9 +14,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from hdbkit.analysis.statistics.block_model import BlockModel, Cell, usable
 from hdbkit.analysis.statistics.carry_over import EffectEstimate
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
@@ -26,6 +23,8 @@ from hdbkit.analysis.statistics.sequential import Anytime
 from hdbkit.analysis.sweep.block_differences import block_differences
 from hdbkit.analysis.wording import CONFIDENCE, Interval, found_from, label, needed_text, sentence
 from hdbkit.config.metric import Measure, Metric
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.results.experiment_runs import ENDED_EARLY, RUN_COLUMNS, STRETCH
 from hdbkit.results.finding import Needed, Of, Ratio, Verdict, finite
 from hdbkit.text import share, virtual_users

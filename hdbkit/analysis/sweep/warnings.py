@@ -6,10 +6,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
-import pandas as pd
-import scipy
-
 from hdbkit.analysis.run.schedule import RATE_DECIDES, kept_its_rate
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.analysis.statistics.block_model import BlockModel, usable
@@ -20,6 +16,9 @@ from hdbkit.analysis.sweep.verdicts import configuration_labels
 from hdbkit.analysis.wording import change, percent
 from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Metric
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
+from hdbkit.later import scipy
 from hdbkit.results.experiment_runs import each_run
 from hdbkit.results.finding import Ratio, Verdict
 from hdbkit.results.manifest import Manifest

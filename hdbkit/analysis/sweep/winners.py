@@ -12,11 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import pandas as pd
-
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.analysis.wording import CONFIDENCE
 from hdbkit.config.metric import Metric
+from hdbkit.later import pandas as pd
 from hdbkit.results.finding import Of, Ratio, Verdict
 
 

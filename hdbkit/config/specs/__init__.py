@@ -122,9 +122,12 @@ def load_fields() -> dict[str, Any]:
     return _fields(Load, [one.load for one in MODELS.values()])
 
 
-def spec_fields() -> dict[str, Any]:
-    """The fields of all specifications that users write, by name; storage options of all engines are among them."""
-    found = {**_fields(WorkloadSpec, [one.spec for one in MODELS.values()]), **storage_fields()}
+def spec_fields(storage: bool = True) -> dict[str, Any]:
+    """The fields of all specifications that users write, by name; ``storage`` options of all engines among them.
+
+    Who needs none of these options leaves them out: to know them, all engines are imported.
+    """
+    found = {**_fields(WorkloadSpec, [one.spec for one in MODELS.values()]), **(storage_fields() if storage else {})}
     return {name: field for name, field in found.items() if not has_mark(field, "filled_in")}
 
 

@@ -10,12 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 from markupsafe import Markup
 
 from hdbkit.api import Workspace
 from hdbkit.files import read_bytes
+from hdbkit.later import yaml
 from hdbkit.report import page
 from hdbkit.report import templates as templates_of_reports
 from hdbkit.report.site import ASSETS, asset

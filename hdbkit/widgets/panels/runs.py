@@ -10,8 +10,6 @@ from typing import Any, ClassVar
 
 import anywidget
 import ipywidgets
-import numpy as np
-import pandas as pd
 import traitlets
 
 from hdbkit import api
@@ -20,6 +18,8 @@ from hdbkit.api.run_list import RunList
 from hdbkit.charts.style import palette_css
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.in_notebook import alone, background
+from hdbkit.later import numpy as np
+from hdbkit.later import pandas as pd
 from hdbkit.report.run_list import BASELINE
 from hdbkit.results.differences import short_names
 from hdbkit.results.folder import RunFolder, manifest_times

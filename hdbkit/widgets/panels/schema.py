@@ -10,7 +10,6 @@ from threading import Event
 from typing import ClassVar
 
 import ipywidgets
-import pandas as pd
 
 from hdbkit import api
 from hdbkit.api.connection import checks_frame
@@ -19,6 +18,7 @@ from hdbkit.config.workload_spec import identifies_schema, is_filled_in
 from hdbkit.control_groups import limits
 from hdbkit.databases import database
 from hdbkit.errors import BuildFailed, InputError, SchemaProblem
+from hdbkit.later import pandas as pd
 from hdbkit.text import duration_text, size_text
 from hdbkit.widgets.parts.base import Panel, Shared, State, call_code, first_lines, target_code
 from hdbkit.widgets.parts.layout import Question, button, grid, html_table, row

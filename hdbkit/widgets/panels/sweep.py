@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import ipywidgets
-import pandas as pd
 
 from hdbkit import api
 from hdbkit.api import DEFAULT, Workspace
@@ -19,6 +18,7 @@ from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.experiment.kinds.sweep.slicing import on_server_note
+from hdbkit.later import pandas as pd
 from hdbkit.text import exact_number, many
 from hdbkit.widgets.panels.experiment import ExperimentPanel
 from hdbkit.widgets.parts.base import Shared, call_code, first_lines, target_code

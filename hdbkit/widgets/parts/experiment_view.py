@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 import ipywidgets
-import pandas as pd
 
 from hdbkit import api
 from hdbkit.api import Workspace
@@ -19,6 +18,7 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.view import ChartView
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.experiment.kinds import kind_of
+from hdbkit.later import pandas as pd
 from hdbkit.results.experiment_runs import runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest

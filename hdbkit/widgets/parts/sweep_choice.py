@@ -10,11 +10,11 @@ from enum import Enum
 from typing import Any, get_args
 
 import ipywidgets
-import pandas as pd
 
 from hdbkit.config import WorkloadSpec
 from hdbkit.config.specs import MODELS
 from hdbkit.config.sweep_factors import OF_TARGET, factor_texts, load_factors, schema_factors
+from hdbkit.later import pandas as pd
 from hdbkit.widgets.parts.layout import LABELS, button, row
 from hdbkit.widgets.parts.model_form import default_of
 

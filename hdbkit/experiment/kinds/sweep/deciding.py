@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
-
 from hdbkit.analysis.statistics.sequential import Anytime, Spending
 from hdbkit.analysis.sweep.looks import decided, verdicts
 from hdbkit.analysis.sweep.observations import observations
@@ -21,6 +19,7 @@ from hdbkit.analysis.sweep.verdicts import fastest
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan, cut_after, ended_at, with_winners, without_decided
 from hdbkit.experiment.kinds.sweep.searching import with_next_block
 from hdbkit.experiment.until_decided import finished_blocks, time_is_over
+from hdbkit.later import pandas as pd
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.finding import Ratio, Verdict
 from hdbkit.results.journal import ExperimentState, Step
