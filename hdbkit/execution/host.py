@@ -116,9 +116,9 @@ class ServerCpu:
         self._threads: dict[int, float] = {}
         self._waited_s, self._due_s = 0.0, 0.0
 
-    def total_s(self) -> float:
-        """CPU seconds so far; NaN if the server has ended."""
-        return cgroup_cpu_s(self._cgroup) if self._cgroup else self._tree.total_s()
+    def total_s(self, *, at_edge: bool = True) -> float:
+        """CPU seconds so far; NaN if the server has ended. Processes that rest are read at edges, seldom between."""
+        return cgroup_cpu_s(self._cgroup) if self._cgroup else self._tree.total_s(of_all=at_edge)
 
     def waited_s(self, *, at_edge: bool = False) -> float:
         """Seconds that its threads and those of its children waited for a core; NaN if that cannot be read.
@@ -152,7 +152,7 @@ class HostSamples:
 
         def of_processes() -> Iterator[Figure]:
             yield "cpu_throttled_s", "", throttled_s(os.getpid(), *([server.pid] if server else []))
-            yield "server_cpu_s", "", server.total_s() if server else math.nan
+            yield "server_cpu_s", "", server.total_s(at_edge=at_edge) if server else math.nan
             yield "server_waited_s", "", server.waited_s(at_edge=at_edge) if server else math.nan
             yield "supervisor_cpu_s", "", time.process_time()
 

@@ -9,46 +9,61 @@ import math
 import os
 import time
 from contextlib import suppress
+from typing import NamedTuple
 
 from hdbkit.processes import children_of, stat_fields
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _ATTEMPTS, _AGAIN_S = 10, 0.001
 """How often a sum over processes is taken that one of them leaves meanwhile."""
+_TURNS = 4
 _STATE, _PARENT, _USER, _SYSTEM, _WAITED_USER, _WAITED_SYSTEM, _THREADS = 0, 1, 11, 12, 13, 14, 17
 """Positions of the fields of a process."""
+
+
+class _Reading(NamedTuple):
+    """What was read of a child: what the scheduler counted (empty if that is not all of it), CPU time, if it rests."""
+
+    counted: bytes
+    cpu_s: float
+    rests: bool
 
 
 class TreeCpu:
     """The CPU time of a main process, of those it waited for, and of its children.
 
     A sum over the living alone would lose the workers that ended. One that ends while the sum is taken would be lost
-    or counted twice, so the sum is taken again.
+    or counted twice, so the sum is taken again. A child that rested between its last two readings is read at each
+    fourth sum; what it used meanwhile is in the sum when it is read, or when it has ended.
     """
 
     def __init__(self, pid: int) -> None:
-        self._pid = pid
-        self._read: dict[str, tuple[bytes, float]] = {}
+        self._pid, self._sums = pid, 0
+        self._children: dict[str, _Reading] = {}
 
-    def total_s(self) -> float:
-        """CPU seconds so far; NaN if workers end during each attempt, or the server has ended."""
+    def total_s(self, *, of_all: bool = True) -> float:
+        """CPU seconds so far; NaN if workers end during each attempt, or the server has ended.
+
+        ``of_all`` reads children that rest, too.
+        """
+        self._sums += 1
         with suppress(OSError):
             before = stat_fields(self._pid)
             for _ in range(_ATTEMPTS):
-                living = {child: self._used(child) for child in self._children()}
+                children = {child: self._read(child, of_all) for child in self._living()}
                 after = stat_fields(self._pid)
-                used_s = math.fsum(seconds for _, seconds in living.values())
-                if not math.isnan(used_s) and _waited_s(before) == _waited_s(after):
-                    self._read = living
-                    return round(_own_s(after) + _waited_s(after) + used_s, 6)
+                cpu_s = math.fsum(child.cpu_s for child in children.values())
+                if not math.isnan(cpu_s) and _waited_s(before) == _waited_s(after):
+                    self._children = children
+                    return round(_own_s(after) + _waited_s(after) + cpu_s, 6)
                 before = after
                 time.sleep(_AGAIN_S)
         return math.nan
 
-    def _children(self) -> set[str]:
+    def _living(self) -> set[str]:
         """The present children; the kernel's list may lack some while others end."""
         listed = {*children_of(self._pid)}
-        return listed | {child for child in self._read.keys() - listed if self._is_child(child)}
+        return listed | {child for child in self._children.keys() - listed if self._is_child(child)}
 
     def _is_child(self, process: str) -> bool:
         try:
@@ -56,20 +71,21 @@ class TreeCpu:
         except OSError:
             return False
 
-    def _used(self, child: str) -> tuple[bytes, float]:
-        """What the scheduler counted of a child (empty if that is not all of it), and its CPU seconds.
-
-        They are NaN if it has ended, since its parent may count it already.
-        """
+    def _read(self, child: str, of_all: bool) -> _Reading:
+        """A child's reading; its CPU time is NaN if it has ended, since its parent may count it already."""
+        last = self._children.get(child)
+        if last and last.rests and not of_all and (self._sums + int(child)) % _TURNS:
+            return last
         counted = _counted(child)
-        if counted and (before := self._read.get(child)) and before[0] == counted:
-            return before
+        if last and counted and last.counted == counted:
+            return last._replace(rests=True)
         try:
             fields = stat_fields(int(child))
         except OSError:
-            return b"", math.nan
-        alone = fields[_THREADS] == b"1"  # what the scheduler counted is of the first thread
-        return counted if alone else b"", math.nan if fields[_STATE] in (b"Z", b"X") else _own_s(fields)
+            return _Reading(b"", math.nan, False)
+        alone = fields[_THREADS] == b"1"  # the scheduler counts by thread
+        cpu_s = math.nan if fields[_STATE] in (b"Z", b"X") else _own_s(fields)
+        return _Reading(counted if alone else b"", cpu_s, False)
 
 
 def _counted(pid: str) -> bytes:

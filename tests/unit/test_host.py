@@ -180,7 +180,7 @@ def test_in_whatever_order_workers_end_the_total_never_decreases(
         patched.setattr(process_tree, "_AGAIN_S", 0)
         seen = [tree.total_s()]
         kernel.unlisted = unlisted if seen[0] > 0 else set()
-        seen += [tree.total_s() for _ in range(12)]
+        seen += [tree.total_s(of_all=not number % 5) for number in range(20)]
         kernel.states, kernel.due = {pid: b"S" for pid in kernel.states}, []
         last = tree.total_s()
     known = [one for one in [*seen, last] if not math.isnan(one)]
