@@ -16,7 +16,7 @@ import psutil
 
 from hdbkit.config import Target
 from hdbkit.control_groups import cpu_s as cgroup_cpu_s
-from hdbkit.control_groups import limits, own_cgroup, throttled_s
+from hdbkit.control_groups import groups_with_cpu, limits, own_cgroup, throttled_s
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, TransactionError
 from hdbkit.execution.host_counters import LOOPBACK_INTERFACE, Figure, HostReader
@@ -146,12 +146,19 @@ class HostSamples:
 
     def __init__(self) -> None:
         self._reader = HostReader()
+        self._groups: dict[ServerCpu | None, set[Path]] = {}
+
+    def _groups_with(self, server: ServerCpu | None) -> set[Path]:
+        """The control groups of this process and the server, which are looked up once."""
+        if server not in self._groups:
+            self._groups = {server: groups_with_cpu(os.getpid(), *([server.pid] if server else []))}
+        return self._groups[server]
 
     def take(self, server: ServerCpu | None = None, *, at_edge: bool = False) -> dict[str, Any]:
         """The present figures of this host, of its devices together and of each, and of a server on it."""
 
         def of_processes() -> Iterator[Figure]:
-            yield "cpu_throttled_s", "", throttled_s(os.getpid(), *([server.pid] if server else []))
+            yield "cpu_throttled_s", "", throttled_s(self._groups_with(server))
             yield "server_cpu_s", "", server.total_s(at_edge=at_edge) if server else math.nan
             yield "server_waited_s", "", server.waited_s(at_edge=at_edge) if server else math.nan
             yield "supervisor_cpu_s", "", time.process_time()

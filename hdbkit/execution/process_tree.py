@@ -1,6 +1,6 @@
 """CPU time of a server of several processes, read from the kernel each second at little cost.
 
-PostgreSQL has a process for each session, and most of them rest: only what ran since the last reading is read in full.
+PostgreSQL has a process for each session, and most of them rest: only what ran is read in full.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STATE, _PARENT, _USER, _SYSTEM, _WAITED_USER, _WAITED_SYSTEM, _THREADS = 0, 1, 
 
 
 class _Reading(NamedTuple):
-    """What was read of a child: what the scheduler counted (empty if that is not all of it), CPU time, if it rests."""
+    """Of a child: what the scheduler counted (empty if that is not all of it), CPU time, whether it rests."""
 
     counted: bytes
     cpu_s: float
@@ -89,7 +89,7 @@ class TreeCpu:
 
 
 def _counted(pid: str) -> bytes:
-    """What the scheduler counted of the first thread of a process, which changes whenever it runs; empty if unknown."""
+    """What the scheduler counted of a process's first thread, which changes whenever it runs; empty if unknown."""
     try:
         file = os.open(f"/proc/{pid}/schedstat", os.O_RDONLY)
     except OSError:

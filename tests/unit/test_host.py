@@ -181,7 +181,7 @@ def test_in_whatever_order_workers_end_the_total_never_decreases(
         seen = [tree.total_s()]
         kernel.unlisted = unlisted if seen[0] > 0 else set()
         seen += [tree.total_s(of_all=not number % 5) for number in range(20)]
-        kernel.states, kernel.due = {pid: b"S" for pid in kernel.states}, []
+        kernel.states, kernel.due = dict.fromkeys(kernel.states, b"S"), []
         last = tree.total_s()
     known = [one for one in [*seen, last] if not math.isnan(one)]
     assert known == sorted(known)
