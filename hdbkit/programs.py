@@ -32,6 +32,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from hdbkit.awaiting import end_watch
 from hdbkit.files import private
 from hdbkit.processes import ONE_THREAD, command_of, signals_held
 
@@ -207,6 +208,8 @@ class _Host:
         self.connection: socket.socket | None = None
         self.serves_one = False
         """Whether it ends with its first program."""
+        self.is_later = False
+        """Whether it is to be a fork of this process when this asks for its first program."""
         self._started: set[str] = set()
         self._nice = 0
         self._lock = threading.Lock()
@@ -214,6 +217,10 @@ class _Host:
     def fork(self, request: _Request, streams: Sequence[int | None], pass_fds: Sequence[int]) -> _Fork | None:
         """The program as a fork of the host; None for the first program of this process, or if the host fails."""
         with self._lock:
+            if self.is_later:
+                self.is_later = False
+                end_watch()
+                fork_host(serves_one=True)
             first = self.connection is None and request.module not in self._started
             self._started.add(request.module)
             if request.nice < self._nice:  # a process cannot raise its priority
@@ -290,6 +297,7 @@ def fork_host(serves_one: bool) -> None:
         return
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
+        gc.collect()
         gc.freeze()
         held = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         if os.fork() == 0:
@@ -301,10 +309,22 @@ def fork_host(serves_one: bool) -> None:
     _host.take(ours)
 
 
+def fork_host_later() -> None:
+    """Make a fork of this process its warm host when it starts its first program, which is the only one.
+
+    What the process has imported and changed until then is shared: 27 MB less of a run with ten clients. Its drivers
+    must leave no threads and no state (``Database.fork_safe``), and it must have closed its connections.
+    """
+    _host.is_later = True
+
+
 def _live_as_host(asks: socket.socket) -> None:
     """Serve and become what is asked for, as a new interpreter would; never return to the code that has forked."""
     try:
         atexit._clear()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if callable(signal.getsignal(number)):  # a handler of the process that has forked
+                signal.signal(number, signal.SIG_DFL)
         os.setsid()
         empty = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
