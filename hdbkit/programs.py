@@ -25,6 +25,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -43,6 +44,7 @@ STOPS = (signal.SIGINT, signal.SIGTERM)
 _MAX_REQUEST_BYTES, _MAX_DESCRIPTORS = 1 << 17, 100
 _PR_SET_MM, _PR_SET_MM_MAP, _NO_FILE = 35, 14, 0xFFFFFFFF
 _OUTCOME_BYTES = 16
+_THREAD_ENDS_S = 1.0
 
 
 class Process(Protocol):
@@ -293,7 +295,7 @@ def fork_host(serves_one: bool) -> None:
     A host that ``serves_one`` program ends with its first: a host that only waits takes 13 MB. Call it before the
     process opens, connects or asks for anything, which forks would have as well.
     """
-    if len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
+    if _has_threads():
         return
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
@@ -307,6 +309,16 @@ def fork_host(serves_one: bool) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
     _host.serves_one = serves_one
     _host.take(ours)
+
+
+def _has_threads() -> bool:
+    """Whether other threads run; one that Python has ended may be there for another moment."""
+    end_s = time.monotonic() + _THREAD_ENDS_S
+    while len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
+        if threading.active_count() > 1 or time.monotonic() > end_s:
+            return True
+        time.sleep(0.001)
+    return False
 
 
 def fork_host_later() -> None:

@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import NamedTuple
 
 from hdbkit.config import Target
