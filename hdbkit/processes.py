@@ -50,6 +50,12 @@ def die_with_parent(parent_pid: int | None = None) -> None:
         os._exit(1)
 
 
+def return_free_memory() -> None:
+    """Give the kernel the pages that the C library has and does not use; does nothing with another C library."""
+    if trim := getattr(_libc, "malloc_trim", None):
+        trim(0)
+
+
 @contextmanager
 def signals_held() -> Iterator[None]:
     """Delay SIGINT, SIGTERM and SIGHUP until the end of the block, also after an error; each is delivered once.
