@@ -44,7 +44,7 @@ STOPS = (signal.SIGINT, signal.SIGTERM)
 _MAX_REQUEST_BYTES, _MAX_DESCRIPTORS = 1 << 17, 100
 _PR_SET_MM, _PR_SET_MM_MAP, _NO_FILE = 35, 14, 0xFFFFFFFF
 _OUTCOME_BYTES = 16
-_THREAD_ENDS_S = 1.0
+_THREAD_ENDS_S = 0.5
 
 
 class Process(Protocol):
@@ -312,10 +312,10 @@ def fork_host(serves_one: bool) -> None:
 
 
 def _has_threads() -> bool:
-    """Whether other threads run; one that Python has ended may be there for another moment."""
+    """Whether other threads run; one that ends is there for another moment."""
     end_s = time.monotonic() + _THREAD_ENDS_S
     while len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
-        if threading.active_count() > 1 or time.monotonic() > end_s:
+        if time.monotonic() > end_s:
             return True
         time.sleep(0.001)
     return False
