@@ -2,10 +2,11 @@
 
 A new interpreter imports for about a second before a program does anything, and shares no memory. A *warm host* is a
 process without threads that imports a program when it is first asked for it and forks at each request. The command
-line forks its host before it does anything, so all its programs share the memory of what it has imported; another
-process starts a host with its second program. A fork has the environment, folder, umask, descriptors, signal mask,
-priority, processors and session that ``subprocess.Popen`` would give it. The host ends with the last process that can
-ask it. Where it fails, programs start in new interpreters.
+line forks its host, so all its programs share the memory of what it has imported: before it does anything, or, of
+``hdbkit run`` with a driver that allows it, when the run starts. Another process starts a host with its second
+program. A fork has the environment, folder, umask, descriptors, signal mask, priority, processors and session that
+``subprocess.Popen`` would give it. The host ends with the last process that can ask it. Where it fails, programs
+start in new interpreters.
 """
 
 from __future__ import annotations
