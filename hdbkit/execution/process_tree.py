@@ -11,12 +11,17 @@ import time
 from contextlib import suppress
 from typing import NamedTuple
 
+import psutil
+
 from hdbkit.processes import children_of, stat_fields
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _ATTEMPTS, _AGAIN_S = 10, 0.001
 """How often a sum over processes is taken that one of them leaves meanwhile."""
 _TURNS = 4
+"""A child that rests is read at one of so many sums."""
+_LISTS_CHILDREN = os.path.exists("/proc/thread-self/children")  # noqa: PTH110
+"""Whether this kernel lists the children of a process; else each process of the host is read for its parent."""
 _STATE, _PARENT, _USER, _SYSTEM, _WAITED_USER, _WAITED_SYSTEM, _THREADS = 0, 1, 11, 12, 13, 14, 17
 """Positions of the fields of a process."""
 
@@ -62,7 +67,7 @@ class TreeCpu:
 
     def _living(self) -> set[str]:
         """The present children; the kernel's list may lack some while others end."""
-        listed = {*children_of(self._pid)}
+        listed = {*children_of(self._pid)} if _LISTS_CHILDREN else _found_children(self._pid)
         return listed | {child for child in self._children.keys() - listed if self._is_child(child)}
 
     def _is_child(self, process: str) -> bool:
@@ -86,6 +91,13 @@ class TreeCpu:
         alone = fields[_THREADS] == b"1"  # the scheduler counts by thread
         cpu_s = math.nan if fields[_STATE] in (b"Z", b"X") else _own_s(fields)
         return _Reading(counted if alone else b"", cpu_s, False)
+
+
+def _found_children(pid: int) -> set[str]:
+    try:
+        return {str(child.pid) for child in psutil.Process(pid).children()}
+    except psutil.NoSuchProcess:
+        raise ProcessLookupError from None
 
 
 def _counted(pid: str) -> bytes:

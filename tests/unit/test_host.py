@@ -60,7 +60,9 @@ def busy_s(row: dict[str, float]) -> float:
     return sum(row[f"cpu_{part}_s"] for part in ("user", "system", "steal"))
 
 
-def test_no_worker_that_ends_is_lost_or_counted_twice() -> None:
+@pytest.mark.parametrize("listed", [True, False], ids=["listed by the kernel", "found by their parents"])
+def test_no_worker_that_ends_is_lost_or_counted_twice(listed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_tree, "_LISTS_CHILDREN", listed)
     looks = 0
     while looks <= 10:  # a busy host allows few of them
         looks += len(looked_at())
