@@ -399,6 +399,12 @@ _watch = _Watch()
 os.register_at_fork(before=_watch.pause, after_in_parent=_watch.go_on, after_in_child=_watch.forget)
 
 
+def end_watch() -> None:
+    """End the thread that watches questions, if none is open: a process with threads cannot become two."""
+    _watch.pause()
+    _watch.go_on()
+
+
 class _Attempt(Generic[_T]):
     """Work in a thread of its own, whose result is discarded once nobody waits for it."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -47,11 +47,16 @@ def limits(pid: int | None = None, root: Path = _ROOT) -> GroupLimits:
     return GroupLimits(cores if quota is None else min(cores, math.ceil(quota)), min(memory_bytes), quota)
 
 
-def throttled_s(*pids: int, root: Path = _ROOT) -> float:
-    """Seconds, over all cores, for which CPU quotas paused the groups of these processes; NaN if not counted."""
+def groups_with_cpu(*pids: int, root: Path = _ROOT) -> set[Path]:
+    """The folders of the control groups that share out the cores for these processes."""
+    return {folder for pid in pids for folder in _levels(pid, "cpu", root)}
+
+
+def throttled_s(groups: Iterable[Path]) -> float:
+    """Seconds, over all cores, for which CPU quotas paused these groups; NaN if not counted."""
     counted = [
         number * unit
-        for folder in {folder for pid in pids for folder in _levels(pid, "cpu", root)}
+        for folder in groups
         for word, unit in (("throttled_usec", 1e-6), ("throttled_time", 1e-9))
         if (number := _counted(folder / "cpu.stat", word)) is not None
     ]

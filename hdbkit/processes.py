@@ -50,6 +50,12 @@ def die_with_parent(parent_pid: int | None = None) -> None:
         os._exit(1)
 
 
+def return_free_memory() -> None:
+    """Give the kernel the pages that the C library has and does not use; does nothing with another C library."""
+    if trim := getattr(_libc, "malloc_trim", None):
+        trim(0)
+
+
 @contextmanager
 def signals_held() -> Iterator[None]:
     """Delay SIGINT, SIGTERM and SIGHUP until the end of the block, also after an error; each is delivered once.
@@ -78,7 +84,7 @@ def is_alive(pid: int, word: str = "") -> bool:
     executing a new program or ending has no command line for a moment; it counts as alive.
     """
     try:
-        fields = _fields(pid)
+        fields = stat_fields(pid)
         command = _command_line(pid)
     except (FileNotFoundError, ProcessLookupError):
         return False
@@ -109,7 +115,7 @@ def birth_of(pid: int) -> str:
     Reboots and changes of the wall clock do not affect it.
     """
     try:
-        fields, boot = _fields(pid), boot_id()
+        fields, boot = stat_fields(pid), boot_id()
     except OSError:
         return ""
     return "" if fields[_STATE] in (b"Z", b"X") else f"{boot}/{fields[_START].decode()}"
@@ -118,7 +124,7 @@ def birth_of(pid: int) -> str:
 def runs_as_long(pid: int, age_s: float) -> bool:
     """Whether a process of this host has been running for about ``age_s`` seconds."""
     try:
-        ticks = int(_fields(pid)[_START])
+        ticks = int(stat_fields(pid)[_START])
     except OSError:
         return False
     runs_s = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
@@ -138,7 +144,7 @@ def error_file(pid: int) -> Path | None:
 
     A process that later writes its errors to a log process leaves the file to that process, its child.
     """
-    for one in (pid, *_children(pid)):
+    for one in (pid, *children_of(pid)):
         with suppress(OSError):
             file = Path(f"/proc/{one}/fd/2").resolve(strict=True)
             if file.is_file():
@@ -150,7 +156,7 @@ def collected_file(pid: int) -> Path | None:
     """The file of a log process, which is a child of this process and reads its errors; None if there is none."""
     with suppress(OSError):
         errors = Path(f"/proc/{pid}/fd/2").readlink()
-        for child in _children(pid) if str(errors).startswith("pipe:") else []:
+        for child in children_of(pid) if str(errors).startswith("pipe:") else []:
             opened = {one.name: one.readlink() for one in Path(f"/proc/{child}/fd").iterdir()}
             if errors in opened.values() and opened.get("2") != errors:
                 others = [path for name, path in opened.items() if name != "2" and path.is_file()]
@@ -158,15 +164,24 @@ def collected_file(pid: int) -> Path | None:
     return None
 
 
-def _children(pid: int) -> list[str]:
+def children_of(pid: int) -> list[str]:
+    """The processes that the threads of a process of this host have started; empty if it has ended."""
+    with suppress(OSError):
+        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208  read often, kept light
+        return [child for thread in threads for child in _children_of_thread(pid, thread)]
+    return []
+
+
+def _children_of_thread(pid: int, thread: str) -> list[str]:
     try:
-        return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as file:  # noqa: PTH123
+            return file.read().split()
     except OSError:
         return []
 
 
-def _fields(pid: int) -> list[bytes]:
-    """The fields of ``/proc/PID/stat`` after the process name."""
+def stat_fields(pid: int) -> list[bytes]:
+    """The fields of ``/proc/PID/stat`` after the process name. Raises ``OSError`` if the process has ended."""
     with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  read often, kept light
         return file.read().rpartition(b")")[2].split()
 

@@ -97,7 +97,10 @@ class Load(ConfigModel):
         default=1, ge=1, le=MAX_USERS, description="number of virtual users, each with one connection"
     )
     users_per_process: Alone[int] = Field(
-        default=1, ge=1, le=MAX_USERS, description="virtual users per client process"
+        default=1,
+        ge=1,
+        le=MAX_USERS,
+        description="virtual users per client process; several by default where each has sessions that key and think",
     )
     sessions_per_user: Alone[int] = Field(
         default=1,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final
 
 from hdbkit.awaiting import ANSWER_LIMIT_S
@@ -66,8 +66,13 @@ def declared(operations: Iterable[Operation], name: str) -> Operation | None:
 
 def answer_limit_s(name: str, own: Mapping[str, Statement]) -> float | None:
     """How long a session's question may take; None for statements of a workload, its ``own``, and for long ones."""
-    found = None if name in own else declared(OPERATIONS, name)
-    return None if name in own or (found is not None and found.takes_long) else ANSWER_LIMIT_S
+    return None if name in own or _takes_long(name) else ANSWER_LIMIT_S
+
+
+@cache
+def _takes_long(name: str) -> bool:
+    found = declared(OPERATIONS, name)
+    return found is not None and found.takes_long
 
 
 _SQL: Final = frozenset({Capability.SQL})

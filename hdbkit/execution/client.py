@@ -33,7 +33,7 @@ from hdbkit.execution.virtual_user import SharedParts, VirtualUser
 from hdbkit.execution.waits import numbers_sessions
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
-from hdbkit.processes import die_with_parent
+from hdbkit.processes import die_with_parent, return_free_memory
 from hdbkit.results.columns import SESSION_LINES, SWITCH_LINES, TRACE_LINES
 from hdbkit.results.spool import SpoolWriter, spool_path
 from hdbkit.workloads import workload
@@ -137,6 +137,7 @@ class RunClient:
         fields = self._page.fields
         gc.collect()
         gc.freeze()
+        return_free_memory()  # of logins
         gc.set_threshold(100_000)
         self._page.set_state(self._number, ClientState.READY)
         while fields[Field.START_AT_NS] == NEVER_NS and time.monotonic_ns() < fields[Field.STOP_AT_NS]:

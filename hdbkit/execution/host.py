@@ -14,10 +14,11 @@ from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.control_groups import cpu_s as cgroup_cpu_s
-from hdbkit.control_groups import limits, own_cgroup, throttled_s
+from hdbkit.control_groups import groups_with_cpu, limits, own_cgroup, throttled_s
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, TransactionError
 from hdbkit.execution.host_counters import LOOPBACK_INTERFACE, Figure, HostReader
+from hdbkit.execution.process_tree import TreeCpu
 from hdbkit.execution.session_cpu import SessionCpu
 from hdbkit.later import psutil
 from hdbkit.processes import boot_id
@@ -33,8 +34,6 @@ _PARTS = {
     "cpu_system_s": ("system", "irq", "softirq"),
 }
 """Columns that are several modes of the CPU time together."""
-_ATTEMPTS, _AGAIN_S = 10, 0.001
-"""How often a sum over processes is taken that one of them leaves meanwhile."""
 
 
 def this_host_facts(pid: int | None = None) -> dict[str, Any]:
@@ -111,10 +110,11 @@ class ServerCpu:
 
     def __init__(self, pid: int) -> None:
         self.pid, self._cgroup = pid, own_cgroup(pid)
+        self._tree = TreeCpu(pid)
 
-    def total_s(self) -> float:
-        """CPU seconds so far; NaN if the server has ended."""
-        return cgroup_cpu_s(self._cgroup) if self._cgroup else process_tree_cpu_s(self.pid)
+    def total_s(self, *, at_edge: bool = True) -> float:
+        """CPU seconds so far; NaN if the server has ended. Processes that rest are read at edges, seldom between."""
+        return cgroup_cpu_s(self._cgroup) if self._cgroup else self._tree.total_s(of_all=at_edge)
 
 
 class HostSamples:
@@ -122,6 +122,13 @@ class HostSamples:
 
     def __init__(self) -> None:
         self._reader = HostReader()
+        self._groups: dict[ServerCpu | None, set[Path]] = {}
+
+    def _groups_with(self, server: ServerCpu | None) -> set[Path]:
+        """The control groups of this process and the server, which are looked up once."""
+        if server not in self._groups:
+            self._groups = {server: groups_with_cpu(os.getpid(), *([server.pid] if server else []))}
+        return self._groups[server]
 
     def take(
         self, server: ServerCpu | None = None, sessions: SessionCpu | None = None, *, at_edge: bool = False
@@ -130,8 +137,8 @@ class HostSamples:
         unknown = math.nan, math.nan
 
         def of_processes() -> Iterator[Figure]:
-            yield "cpu_throttled_s", "", throttled_s(os.getpid(), *([server.pid] if server else []))
-            yield "server_cpu_s", "", server.total_s() if server else math.nan
+            yield "cpu_throttled_s", "", throttled_s(self._groups_with(server))
+            yield "server_cpu_s", "", server.total_s(at_edge=at_edge) if server else math.nan
             used_s, waited_s = sessions.totals_s(at_edge=at_edge) if sessions else unknown
             yield "sessions_cpu_s", "", used_s
             yield "sessions_waited_s", "", waited_s
@@ -181,40 +188,6 @@ def waited_for_core_s(thread: int) -> float:
         return int(Path(f"/proc/{thread}/schedstat").read_bytes().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):
         return math.nan
-
-
-def process_tree_cpu_s(pid: int) -> float:
-    """CPU time of a server: main process, those it waited for, and children; NaN if it is unknown.
-
-    A sum over the living alone would lose the workers that ended. One that ends while the sum is taken would be lost
-    or counted twice, so the sum is taken again; it is unknown if that happens each time, or the server has ended.
-    """
-    try:
-        main = psutil.Process(pid)
-        before = main.cpu_times()
-        for _ in range(_ATTEMPTS):
-            living = [_living_cpu_s(child) for child in main.children()]
-            after = main.cpu_times()
-            if not math.isnan(sum(living)) and _waited_s(before) == _waited_s(after):
-                return round(after.user + after.system + _waited_s(after) + sum(living), 6)
-            before = after
-            time.sleep(_AGAIN_S)
-    except psutil.Error:
-        pass
-    return math.nan
-
-
-def _living_cpu_s(process: psutil.Process) -> float:
-    """CPU time of a process; NaN if it has ended, since its parent may count it already."""
-    try:
-        used_s = float(sum(process.cpu_times()[:2]))
-        return math.nan if process.status() == psutil.STATUS_ZOMBIE else used_s
-    except psutil.NoSuchProcess:
-        return math.nan
-
-
-def _waited_s(times: Any) -> float:
-    return float(times.children_user + times.children_system)
 
 
 def _boot_id() -> str:

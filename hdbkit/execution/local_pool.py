@@ -27,6 +27,7 @@ from hdbkit.execution.load_generator import ClientReading, Ending
 from hdbkit.execution.virtual_user import session_options
 from hdbkit.files import read_bytes
 from hdbkit.plan import RunPlan
+from hdbkit.processes import return_free_memory
 from hdbkit.results.folder import RunFolder
 from hdbkit.workloads import workload
 
@@ -64,6 +65,7 @@ class LocalPool:
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # ``wait`` takes it
         gc.collect()
         gc.freeze()
+        return_free_memory()
         begun_ns = time.monotonic_ns()
         for number in self._clients:
             client = ClientPlan(number, tuple(users[index] for index in self._slices[number]), begun_ns)

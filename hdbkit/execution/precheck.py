@@ -6,7 +6,7 @@ import importlib.util
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from hdbkit.execution.questions import changing, driver_environment, role, sessi
 from hdbkit.execution.routes import check_routes, policies_of
 from hdbkit.execution.serving_order import served_in_order
 from hdbkit.execution.session_needs import free_connections, open_files, ports, prepared_statements
+from hdbkit.execution.shared_processes import with_shared_processes
 from hdbkit.execution.virtual_user import session_options
 from hdbkit.execution.waits import require_waits
 from hdbkit.plan import RunPlan
@@ -104,6 +105,9 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         _refuse(at)
         settings = answered(lambda: engine.settings_of(at.session), {})
         order = served_in_order(engine, plan)
+        if not order:  # else users would wait for each other
+            plan = plan.model_copy(update={"load": with_shared_processes(plan.load, at.work)})
+            at = replace(at, plan=plan)
         path = _client_path(at)
         if plan.load.analyze:
             _analyze(schema, target)

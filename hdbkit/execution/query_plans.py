@@ -41,48 +41,88 @@ def plans_of(plan: RunPlan) -> dict[str, QueryPlan]:
         InputError: the server cannot be reached.
         TransactionError: a query cannot be explained.
     """
+    with closing(_of_run(plan)) as explainer:
+        return explainer.plans()
+
+
+def _of_run(plan: RunPlan) -> Explainer:
     engine, work = database(plan.target), workload(plan.workload)
-    examples = work.examples(plan.load, plan.users[0])
-    if not examples or Capability.PLANS not in engine.capabilities or plan.slices:
-        return {}
+    shown = Capability.PLANS in engine.capabilities and not plan.slices
     options = replace(session_options(plan), slow_plans_ms=0)
     if Capability.LOCK_TIMEOUT in engine.capabilities:
         options = replace(options, lock_timeout_ms=_LOCK_TIMEOUT_MS)
-    return explained_query(engine, plan.target, work.scope(engine.dialects), options, examples)
+    examples = work.examples(plan.load, plan.users[0]) if shown else {}
+    return Explainer(engine, plan.target, work.scope(engine.dialects), options, examples)
 
 
-def explained_query(
-    engine: Database, target: Target, scope: Scope, options: SessionOptions, calls: Mapping[str, Mapping[str, Any]]
-) -> dict[str, QueryPlan]:
-    """The plans of statements of ``scope``, each with its arguments; the last column of a row is a line.
+class Explainer:
+    """Asks for the plans of statements of ``scope``, each with its arguments, in a session that stays open.
 
-    A key may have the statement's operation before its name. A statement that the engine lacks has no plan. The plan
-    that serves all values is one more, where there is one and it is another.
+    A key of ``calls`` may have the statement's operation before its name. A statement that the engine lacks has no
+    plan.
     """
-    known = statements(engine.dialects, SERVER_STATEMENTS)
-    forms = [form for form in (_AS_TEXT, _FOR_PROGRAMS) if form in known]
-    found: dict[str, QueryPlan] = {}
-    known_calls = {name: scope.statements.get(name.split()[-1]) for name in calls}
-    asked = {name: one for name, one in known_calls.items() if one and len(one.commands) == 1}  # a second is executed
-    own = {
-        f"{form}_{name}": replace(known[form].around(one), name=f"{form}_{name}")
-        for form in forms
-        for name, one in asked.items()
-    }
-    if _GENERIC in known:
-        own |= {f"{_GENERIC}_{name}": _without_values(known[_GENERIC].around(one)) for name, one in asked.items()}
-    with closing(engine.connect(target, replace(scope, statements={**scope.statements, **own}), options)) as session:
-        session.prepare({name.split()[-1] for name in asked})
-        failed = None
-        for name, one in asked.items():
-            arguments = {key: value for key, value in calls[name].items() if key in {*one.parameters, *one.words}}
+
+    def __init__(
+        self,
+        engine: Database,
+        target: Target,
+        scope: Scope,
+        options: SessionOptions,
+        calls: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        known = statements(engine.dialects, SERVER_STATEMENTS)
+        self._forms = [form for form in (_AS_TEXT, _FOR_PROGRAMS) if form in known]
+        known_calls = {name: scope.statements.get(name.split()[-1]) for name in calls}
+        self._asked = {name: one for name, one in known_calls.items() if one and len(one.commands) == 1}
+        """A second command of a statement would be executed."""
+        own = {
+            f"{form}_{name}": replace(known[form].around(one), name=f"{form}_{name}")
+            for form in self._forms
+            for name, one in self._asked.items()
+        }
+        self._has_generic = _GENERIC in known
+        if self._has_generic:
+            asked = self._asked.items()
+            own |= {f"{_GENERIC}_{name}": _without_values(known[_GENERIC].around(one)) for name, one in asked}
+        self._engine, self._target, self._options, self._calls = engine, target, options, calls
+        self._scope = replace(scope, statements={**scope.statements, **own})
+        self._session: Session | None = None
+
+    def close(self) -> None:
+        """Close the session; the next plans are asked for in another."""
+        if self._session is not None:
+            self._session.close()
+        self._session = None
+
+    def plans(self, *, for_programs: bool = True) -> dict[str, QueryPlan]:
+        """The plan of each call; the plan that serves all values is one more, where there is one and it is another.
+
+        Args:
+            for_programs: whether a plan has its form for programs, too.
+
+        Raises:
+            InputError: the server cannot be reached.
+            TransactionError: no statement can be explained.
+        """
+        if not self._asked:
+            return {}
+        session, found, failed = self._connected(), dict[str, QueryPlan](), None
+        forms = self._forms if for_programs else self._forms[:1]
+        for name, one in self._asked.items():
+            values = {key: value for key, value in self._calls[name].items() if key in {*one.parameters, *one.words}}
             try:
-                found[name] = _explained(session, name, arguments, forms)
+                found[name] = _explained(session, name, values, forms)
             except TransactionError as error:  # such as a CALL, which some servers do not explain
                 failed = error
         if failed and not found:
             raise failed
-        return {**found, **_generic(session, found)} if _GENERIC in known else found
+        return {**found, **_generic(session, found)} if self._has_generic else found
+
+    def _connected(self) -> Session:
+        if self._session is None:
+            self._session = self._engine.connect(self._target, self._scope, self._options)
+            self._session.prepare({name.split()[-1] for name in self._asked})
+        return self._session
 
 
 def _explained(session: Session, name: str, arguments: Mapping[str, Any], forms: Collection[str]) -> QueryPlan:
@@ -129,11 +169,18 @@ class PlanWatch(Beside):
         self._seen: dict[str, list[tuple[int, str]]] = {}
 
     def run(self) -> None:
-        """Ask at the beginning, and again and again."""
+        """Ask at the beginning, and again and again, in one session: a login costs more than the plans."""
+        explainer: Explainer | None = None
         while not self.ended.is_set():
-            with suppress(HdbkitError, OSError):
-                self.see(plans_of(self._plan))
+            try:
+                explainer = explainer or _of_run(self._plan)
+                self.see(explainer.plans(for_programs=False))
+            except (HdbkitError, OSError):
+                if explainer:
+                    explainer.close()
             self.ended.wait(_EVERY_S)
+        if explainer:
+            explainer.close()
 
     def see(self, plans: Mapping[str, QueryPlan]) -> None:
         """Note those that are not as they were."""

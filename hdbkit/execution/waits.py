@@ -122,6 +122,7 @@ class WaitSampler(Beside):
         self._plan, self._spools, self._database = plan, spools, database(plan.target)
         self._questions = _questions(plan)
         self._interval_s = 1 / plan.load.waits_hz if plan.load.waits_hz else 0.0
+        self._arguments = {one: _arguments(plan.target, one, self._interval_s) for one in self._questions}
         self._session: Session | None = None
         self._waiting: dict[Any, int] = {}
         self._noted_ns = 0
@@ -165,7 +166,7 @@ class WaitSampler(Beside):
     def _asked(self) -> dict[str, Any]:
         session = self._session = self._session or self._connected()
         sent_ns = time.monotonic_ns()
-        found = session.ask(self._questions[0], **_arguments(self._plan.target, self._questions[0], self._interval_s))
+        found = session.ask(self._questions[0], **self._arguments[self._questions[0]])
         rows = [[*row[:_AGE], *map(float, row[_AGE:])] for row in found]
         with suppress(HdbkitError):
             self._note_holders(session, {tuple(row[:5]) for row in rows if row[1] == "lock"}, sent_ns)

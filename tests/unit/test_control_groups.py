@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hdbkit.control_groups import limits, throttled_s
+from hdbkit.control_groups import groups_with_cpu, limits, throttled_s
 
 HOST = psutil.virtual_memory().total
 V2 = "31 24 0:27 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n"
@@ -85,7 +85,7 @@ def test_limits_are_those_of_the_control_groups(case: str, tmp_path: Path) -> No
     here = len(os.sched_getaffinity(0))
     assert (found.quota, found.memory_bytes) == (quota, memory_bytes)
     assert found.cores == (here if quota is None else min(here, math.ceil(quota)))
-    assert throttled_s(pid, root=tmp_path) == pytest.approx(paused_s, nan_ok=True)
+    assert throttled_s(groups_with_cpu(pid, root=tmp_path)) == pytest.approx(paused_s, nan_ok=True)
 
 
 @pytest.fixture
@@ -118,5 +118,5 @@ def test_a_process_is_limited_and_paused_by_the_kernel(little_of_a_core: Path) -
         assert limited.stdout
         limited.stdout.readline()
         assert (limits(limited.pid).cores, limits(limited.pid).quota) == (1, 0.05)
-        assert throttled_s(limited.pid) > 0
+        assert throttled_s(groups_with_cpu(limited.pid)) > 0
         limited.communicate(b"\n")

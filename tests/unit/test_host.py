@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import resource
 import subprocess
 import sys
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from hdbkit.analysis.run.host import grown
 from hdbkit.analysis.run.records import Window
-from hdbkit.execution import host
+from hdbkit.execution import host, process_tree
+from hdbkit.execution.process_tree import TreeCpu
 from hdbkit.results.manifest import HostFacts
 
 WORKERS = """
@@ -59,7 +60,9 @@ def busy_s(row: dict[str, float]) -> float:
     return sum(row[f"cpu_{part}_s"] for part in ("user", "system", "steal"))
 
 
-def test_no_worker_that_ends_is_lost_or_counted_twice() -> None:
+@pytest.mark.parametrize("listed", [True, False], ids=["listed by the kernel", "found by their parents"])
+def test_no_worker_that_ends_is_lost_or_counted_twice(listed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_tree, "_LISTS_CHILDREN", listed)
     looks = 0
     while looks <= 10:  # a busy host allows few of them
         looks += len(looked_at())
@@ -71,19 +74,20 @@ def looked_at() -> list[float]:
     server = subprocess.Popen([sys.executable, "-c", WORKERS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert server.stdout is not None
     seen: list[float] = []
+    tree = TreeCpu(server.pid)
     while server.poll() is None and len(seen) < 20_000:
-        seen.append(host.process_tree_cpu_s(server.pid))
+        seen.append(tree.total_s())
         if seen[-1] > 0.75:  # of 0.8 s
             break
     server.stdout.readline()
-    last = host.process_tree_cpu_s(server.pid)
+    last = tree.total_s()
     server.communicate(b"\n")
     used_s += children_s()
     known = [one for one in seen if not math.isnan(one)]
     falls = [(one, after) for one, after in pairwise(known) if after < one]
     assert falls == []
     assert last == pytest.approx(used_s, abs=0.2)
-    assert math.isnan(host.process_tree_cpu_s(server.pid))
+    assert math.isnan(tree.total_s())
     return known
 
 
@@ -116,69 +120,75 @@ def test_a_total_grows_within_its_samples_or_is_unknown(
         assert 0 <= found <= (used[-1] - used[0]) / 0.95 + 1e-9
 
 
-class Tree:
+class Processes:
     """A server's processes as the kernel shows them; before each reading of one, whatever is due happens."""
 
+    MAIN = 1
+
     def __init__(self, events: list[tuple[int, int]]) -> None:
-        self._due = sorted(events, reverse=True)
+        self.due = sorted(events, reverse=True)
+        self.unlisted: set[int] = set()
         self._readings = 0
-        self.used_s = dict.fromkeys(range(4), 1.0)
-        self.states = dict.fromkeys(self.used_s, psutil.STATUS_RUNNING)
+        self.used_s = dict.fromkeys(range(2, 6), 1.0)
+        self.states = dict.fromkeys(self.used_s, b"S")
         self.waited_s = 0.0
 
     def reading(self) -> None:
         """Let workers compute, end, and be waited for, as planned for this moment."""
         self._readings += 1
-        while self._due and self._due[-1][0] <= self._readings:
-            worker = self._due.pop()[1]
-            if self.states.get(worker) == psutil.STATUS_ZOMBIE:
+        while self.due and self.due[-1][0] <= self._readings:
+            worker = self.due.pop()[1]
+            if self.states.get(worker) == b"Z":
                 del self.states[worker]
                 self.waited_s += self.used_s[worker]
             elif worker in self.states:
                 self.used_s[worker] += 1
-                self.states[worker] = psutil.STATUS_ZOMBIE
+                self.states[worker] = b"Z" if self.used_s[worker] > 2 else b"S"
 
-    def cpu_times(self) -> SimpleNamespace:
-        """Of the main process."""
+    def stat_fields(self, pid: int) -> list[bytes]:
+        """State, parent, CPU time, that of those waited for, threads: an odd worker has two."""
         self.reading()
-        return SimpleNamespace(user=1.0, system=0.5, children_user=self.waited_s, children_system=0.0)
+        if pid != self.MAIN and pid not in self.states:
+            raise ProcessLookupError
+        own_s, waited_s = (1.5, self.waited_s) if pid == self.MAIN else (self.used_s[pid], 0.0)
+        state, parent, threads = (b"S", 0, 9) if pid == self.MAIN else (self.states[pid], self.MAIN, 1 + pid % 2)
+        times = [round(seconds * os.sysconf("SC_CLK_TCK")) for seconds in (own_s, 0, waited_s, 0)]
+        return [state, *(str(number).encode() for number in (parent, *[0] * 9, *times, 0, 0, threads))]
 
-    def children(self) -> list[Worker]:
-        """Those that nobody has waited for."""
+    def children_of(self, pid: int) -> list[str]:
+        """Those that nobody has waited for; the first is missing at some readings."""
         self.reading()
-        return [Worker(self, one) for one in self.states]
+        listed = list(map(str, self.states))
+        return listed[1:] if self._readings in self.unlisted else listed
+
+    def counted(self, pid: str) -> bytes:
+        """What the scheduler counted of the first thread of a worker, which rests in one with two threads."""
+        self.reading()
+        return b"0 0 1" if int(pid) % 2 else f"{self.used_s.get(int(pid), 0):.0f} 0 1".encode()
 
 
-class Worker:
-    """A child of the main process."""
-
-    def __init__(self, tree: Tree, number: int) -> None:
-        self._tree, self._number = tree, number
-
-    def cpu_times(self) -> tuple[float, float]:
-        """User and system."""
-        self._tree.reading()
-        self.status()
-        return self._tree.used_s[self._number], 0.0
-
-    def status(self) -> str:
-        """Running or zombie."""
-        self._tree.reading()
-        if self._number not in self._tree.states:
-            raise psutil.NoSuchProcess(self._number)
-        return self._tree.states[self._number]
-
-
-@given(events=st.lists(st.tuples(st.integers(1, 120), st.integers(0, 3)), max_size=12))
-def test_in_whatever_order_workers_end_the_total_never_decreases(events: list[tuple[int, int]]) -> None:
-    tree = Tree(events)
+@given(
+    events=st.lists(st.tuples(st.integers(1, 200), st.integers(2, 5)), max_size=12),
+    unlisted=st.sets(st.integers(1, 200), max_size=40),
+)
+def test_in_whatever_order_workers_end_the_total_never_decreases(
+    events: list[tuple[int, int]], unlisted: set[int]
+) -> None:
+    kernel, tree = Processes(events), TreeCpu(Processes.MAIN)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(psutil, "Process", lambda _: tree)
-        patched.setattr(host, "_AGAIN_S", 0)
-        seen = [host.process_tree_cpu_s(1) for _ in range(12)]
-    known = [one for one in seen if not math.isnan(one)]
+        for name in ("stat_fields", "children_of"):
+            patched.setattr(process_tree, name, getattr(kernel, name))
+        patched.setattr(process_tree, "_counted", kernel.counted)
+        patched.setattr(process_tree, "_AGAIN_S", 0)
+        seen = [tree.total_s()]
+        kernel.unlisted = unlisted if seen[0] > 0 else set()
+        seen += [tree.total_s(of_all=not number % 5) for number in range(20)]
+        kernel.states, kernel.due = dict.fromkeys(kernel.states, b"S"), []
+        last = tree.total_s()
+    known = [one for one in [*seen, last] if not math.isnan(one)]
     assert known == sorted(known)
-    assert all(5.5 <= one <= 1.5 + sum(tree.used_s.values()) for one in known)
+    assert all(5.5 <= one <= 1.5 + sum(kernel.used_s.values()) for one in known)
+    assert last == 1.5 + sum(kernel.used_s.values())
 
 
 def test_the_facts_of_a_host_are_those_that_a_manifest_keeps() -> None:

@@ -145,6 +145,25 @@ last.kill()
     )
 
 
+def test_a_host_that_is_forked_later_has_what_was_imported_until_then_and_no_handler_of_a_signal() -> None:
+    program = """
+import os, signal, threading, time
+from hdbkit import processes, programs
+from tests.unit.test_programs import started
+signal.signal(signal.SIGTERM, lambda *_: None)
+programs.fork_host_later()
+print("hosts so far:", len(processes.children_of(os.getpid())))
+threading.Thread(target=time.sleep, args=[0.1]).start()  # it ends in time
+waits, _ = started("waits")
+os.kill(waits.pid, signal.SIGTERM)
+print(type(waits).__name__, waits.wait(60), "the host ended:", os.wait()[1], programs._host.connection)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True, text=True, env={}, timeout=60
+    )
+    assert done.stdout == "hosts so far: 0\n_Fork -9 the host ended: 0 None\n", done.stderr
+
+
 def open_files(pid: int) -> int:
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 

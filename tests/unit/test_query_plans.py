@@ -23,7 +23,7 @@ from hdbkit.config import Target
 from hdbkit.contracts import Scope, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import DamagedResult
-from hdbkit.execution.query_plans import PlanWatch, explained_query
+from hdbkit.execution.query_plans import Explainer, PlanWatch
 from hdbkit.report.plan_tables import changed_plan_tables, plan_tables
 from hdbkit.report.run_report import run_report
 from hdbkit.results.kept import QueryPlan, read_plans, write_plans
@@ -48,7 +48,9 @@ def test_an_engine_explains_a_statement_with_its_values(tmp_path: Path) -> None:
     text = "SELECT id FROM things WHERE id < :most AND day >= :day"
     scope = Scope("", {"find_things": made("find_things", text, tmp_path)})
     given = {"most": 24, "day": date(1996, 1, 1)}
-    found = explained_query(engine, target, scope, SessionOptions(), {"find_things": given})["find_things"]
+    with closing(Explainer(engine, target, scope, SessionOptions(), {"find_things": given})) as explainer:
+        found, *others = (explainer.plans(for_programs=of_all)["find_things"] for of_all in (True, False, False))
+    assert [(one.text, one.content) for one in others] == 2 * [(found.text, None)]
     assert "things" in found.text and len(found.text.splitlines()) > 3
     assert "id < 24" in str(found.content)
     assert found.arguments == {"most": "24", "day": "1996-01-01"}

@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import NamedTuple
 
 from hdbkit.config import Target
@@ -23,6 +22,8 @@ from hdbkit.errors import CannotConnect, Rejected
 REQUIRE_PEER = "requirepeer"
 """The option of a target that names the account which must listen, as libpq's."""
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+_LOCAL, _REMOTE, _STATE, _ACCOUNT, _NODE = 1, 2, 3, 7, 9
+"""Positions of the words of a line."""
 _LISTENS = "0A"
 _PATIENCE_S = 5.0
 _LOOK_S = 0.01
@@ -63,7 +64,8 @@ def is_trusted(target: Target, account: int | None, names: Collection[str]) -> b
 
 def is_heard_by(target: Target, port: int, names: Collection[str]) -> bool:
     """Whether no other account than these listens at a port of this host."""
-    return {one.account for one in _entries() if one.listens and one.local[1] == port} <= _trusted(target, names)
+    rows = (row for row in _rows() if row[_STATE] == _LISTENS and _port(row[_LOCAL]) == port)
+    return {int(row[_ACCOUNT]) for row in rows} <= _trusted(target, names)
 
 
 def stranger(target: Target, account: int | None) -> CannotConnect:
@@ -139,19 +141,28 @@ def _end(name: tuple[str, int] | tuple[str, int, int, int]) -> tuple[bytes, int]
 
 
 def _entries() -> Iterator[_Entry]:
+    for row in _rows():
+        ends = _listed(row[_LOCAL]), _listed(row[_REMOTE])
+        yield _Entry(*ends, row[_STATE] == _LISTENS, int(row[_ACCOUNT]), int(row[_NODE]))
+
+
+def _rows() -> Iterator[list[str]]:
+    """The words of each line of the kernel's lists, which are long where there are many connections."""
     for table in _TABLES:
-        with suppress(OSError):
-            for line in Path(table).read_text("ascii").splitlines()[1:]:
-                words = line.split()
-                ends = _listed(words[1]), _listed(words[2])
-                yield _Entry(*ends, words[3] == _LISTENS, int(words[7]), int(words[9]))
+        with suppress(OSError), open(table, encoding="ascii") as lines:  # noqa: PTH123  line by line
+            next(lines, "")
+            yield from map(str.split, lines)
 
 
 def _listed(text: str) -> tuple[bytes, int]:
     """An end as the kernel lists it: words of 32 bits in its own byte order."""
-    words, _, port = text.partition(":")
+    words = text.partition(":")[0]
     raw = b"".join(int(words[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(words), 8))
-    return raw if len(raw) == 16 else _MAPPED + raw, int(port, 16)
+    return raw if len(raw) == 16 else _MAPPED + raw, _port(text)
+
+
+def _port(end: str) -> int:
+    return int(end.rpartition(":")[2], 16)
 
 
 def _trusted(target: Target, names: Collection[str]) -> set[int]:

@@ -18,7 +18,7 @@ from hdbkit.databases.db2 import Db2Session
 from hdbkit.databases.db2.cli import error_of
 from hdbkit.databases.db2.connect import _REFUSED, _STATES, _UNREACHED, _WAITED, NO_PRIVILEGE
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
-from hdbkit.execution.query_plans import explained_query
+from hdbkit.execution.query_plans import Explainer
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads.tproc_c import client
 from hdbkit.workloads.tproc_c.contract import CONTRACTS
@@ -237,7 +237,8 @@ def test_a_plan_is_explained_read_and_removed(ibm_db: Module) -> None:
     ibm_db.answers = answers
     engine = database(TARGET)
     calls = {"client_select_quantity": {"supply_w_id": 1, "i_id": 7}}
-    (plan,) = explained_query(engine, TARGET, WORK.scope(engine.dialects), SessionOptions(), calls).values()
+    with closing(Explainer(engine, TARGET, WORK.scope(engine.dialects), SessionOptions(), calls)) as explainer:
+        (plan,) = explainer.plans().values()
     assert plan.text == "RETURN (rows 1.0, cost 9.0)\n  TBSCAN ITEM (rows 1.0, cost 8.0)"
     assert plan.content == [{"id": 1, "parent": None, "operation": "RETURN"}]
     sent = [one for one in ibm_db.log if one.text.startswith("EXPLAIN")]

@@ -15,7 +15,7 @@ from hdbkit.contracts import OPERATIONS, Operation, SessionOptions
 from hdbkit.databases._oracledb.connect import _REFUSED, CLASS_OF
 from hdbkit.databases._oracledb.session import OracleSession
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
-from hdbkit.execution.query_plans import explained_query
+from hdbkit.execution.query_plans import Explainer
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads.tproc_c import client
 from hdbkit.workloads.tproc_c.contract import CONTRACTS
@@ -226,7 +226,8 @@ def test_every_query_has_a_plan_as_text_and_for_programs(oracledb: Module) -> No
     oracledb.answers = answers
     given = {name: values for name, values in queries(ENGINE.dialects) if name in QUERIES}
     assert {*given} == {*QUERIES}
-    plans = explained_query(ENGINE, TARGET, ANALYTIC.scope(ENGINE.dialects), SessionOptions(), given)
+    with closing(Explainer(ENGINE, TARGET, ANALYTIC.scope(ENGINE.dialects), SessionOptions(), given)) as explainer:
+        plans = explainer.plans()
     assert len(oracledb.connections) == 1
     for name, plan in plans.items():
         assert plan.text == "| Id |\n|  0 |", name

@@ -18,7 +18,7 @@ from hdbkit.config import Target, TprocCSpec, TprocHSpec
 from hdbkit.contracts import Capability, Scope, SessionOptions, Table
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import CannotConnect, InputError, NothingListens, Rejected, TransactionError
-from hdbkit.execution.query_plans import explained_query
+from hdbkit.execution.query_plans import Explainer
 from hdbkit.sql import made
 from hdbkit.workloads import workload
 from tests.engines.sqlserver.server import babelfish
@@ -131,7 +131,8 @@ def test_a_plan_is_shown_and_nothing_is_executed(server: Target, tmp_path: Path)
     text = "SELECT name FROM sys.tables WHERE name <> :name AND object_id > :least"
     scope = Scope("", {"find": made("find", text, tmp_path)})
     given = {"find": {"name": "it's", "least": 3}}
-    (found,) = explained_query(database(server), server, scope, SessionOptions(), given).values()
+    with closing(Explainer(database(server), server, scope, SessionOptions(), given)) as explainer:
+        (found,) = explainer.plans().values()
     assert "cost=" in found.text and "it''s" in found.text
     assert "Parsing Time" not in found.text
     assert found.content is None

@@ -15,7 +15,7 @@ from hdbkit.contracts import OPERATIONS, Operation, Scope, SessionOptions, Table
 from hdbkit.databases.sqlserver import SQLSERVER_ERRORS, SqlServer
 from hdbkit.databases.sqlserver.session import SqlServerSession
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
-from hdbkit.execution.query_plans import explained_query
+from hdbkit.execution.query_plans import Explainer
 from hdbkit.sql import SERVER_STATEMENTS, made, statements
 from hdbkit.workloads.tproc_c import client
 from hdbkit.workloads.tproc_c.contract import CONTRACTS
@@ -155,7 +155,8 @@ def test_a_plan_is_asked_with_the_values_in_the_text(pyodbc: Module, tmp_path: P
         else None
     )
     given = {"most": Decimal("2.5"), "day": date(1996, 1, 1), "name": "it's"}
-    found = explained_query(of, TARGET, scope, SessionOptions(parallel_workers=2), {"find": given})["find"]
+    with closing(Explainer(of, TARGET, scope, SessionOptions(parallel_workers=2), {"find": given})) as explainer:
+        found = explainer.plans()["find"]
     assert found.text == "  |--Clustered Index Scan\n  |--Sort"
     assert found.content == "  |--Clustered Index Scan"
     literal = (
