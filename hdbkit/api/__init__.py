@@ -60,7 +60,7 @@ _VERBS = {
     "api.planning.PlanningVerbs": "planned_hosts planned_power",
     "api.profiles.ProfileVerbs": "history plan_profile profile profiles",
     "api.releases.ReleaseVerbs": "find_slow_commit plan_releases plan_slow_commit releases",
-    "api.result.ResultVerbs": "latencies result runs",
+    "api.stored_runs.ResultVerbs": "latencies result runs",
     "api.running.RunVerbs": "attach run running_runs show_operations start watch",
     "api.site.SiteVerbs": "site",
     "api.sweeping.SweepVerbs": "plan_sweep sweep",

@@ -23,7 +23,6 @@ from hdbkit.errors import InputError
 from hdbkit.execution.handle import RunHandle
 from hdbkit.execution.restoring import left_changed
 from hdbkit.later import pandas as pd
-from hdbkit.report.run_report import run_card, run_report
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import QueryPlan, kept_settings, read_plans
 from hdbkit.results.manifest import Annotation, Manifest
@@ -247,6 +246,7 @@ class Result:
 
     def report(self) -> Path:
         """Write the one-page report; return its path."""
+        from hdbkit.report.run_report import run_report
 
         return run_report(self.folder)
 
@@ -311,6 +311,7 @@ class Result:
             raise InputError(f"run {self.run_id} is still running; stop it first: hdbkit stop {self.run_id}")
 
     def _repr_html_(self) -> str:
+        from hdbkit.report.run_report import run_card
 
         return run_card(self.manifest)
 

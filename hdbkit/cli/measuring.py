@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from hdbkit import api
-from hdbkit.api.sweeping import as_spec, planned_as_measured
 from hdbkit.cli import completion, show
 from hdbkit.cli.exits import Exit, Terminated, leaving_on_sigterm, stopped_like_ctrl_c
 from hdbkit.cli.found import show_found, show_run
@@ -203,6 +202,8 @@ def sweep(
 
     Options of the command line replace those of the file.
     """
+    from hdbkit.api.sweeping import as_spec
+
     within_s = None if within is None else seconds_in(within, "--within")
     wanted = as_spec(_spec(spec, workload, fields, virtual_users, given), blocks, until_decided, within_s)
     if wanted.tried:
@@ -248,7 +249,7 @@ def plan(
     What a sweep would refuse is refused; a server that cannot be asked is a note. The noise and the CPU time of
     clients are those of recent results.
     """
-    from hdbkit.api.sweeping import as_spec
+    from hdbkit.api.sweeping import as_spec, planned_as_measured
 
     within_s = None if within is None else seconds_in(within, "--within")
     asked = as_spec(_spec(spec, workload, fields, virtual_users, given), blocks, until_decided, within_s)

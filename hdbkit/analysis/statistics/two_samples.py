@@ -20,8 +20,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from numpy.typing import NDArray
-
 from hdbkit.analysis.statistics import Floats
 from hdbkit.analysis.statistics.autocorrelation import corrected, inflation
 from hdbkit.analysis.statistics.carry_over import EffectEstimate
