@@ -120,6 +120,12 @@ class ExperimentResult(ABC):
         """What a notebook shows below its notes."""
         return ()
 
+    def __str__(self) -> str:
+        """What ``print`` shows: the answer, what it costs, why, and what to do."""
+        finding = self.finding
+        prices = [f"{price.sentence}." for price in finding.prices]
+        return "\n".join(filter(None, [finding.answer, *prices, finding.explanation, finding.advice]))
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.finding.experiment_id or 'of stored runs'}: {self.answer}>"
 

@@ -119,7 +119,7 @@ def _values(best: Ratio, metric: Metric) -> str:
     change = percent(best.ratio or 1.0, metric)
     if best.base is None or best.value is None:
         return f"{metric.name} {change}"
-    return f"{metric.text(best.base)} to {metric.text(best.value)} ({change})"
+    return f"{metric.number(best.base)} to {metric.text(best.value)} ({change})"
 
 
 def experiment_card(experiment: Experiment, *lines: str) -> str:

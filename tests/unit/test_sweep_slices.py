@@ -143,6 +143,7 @@ def test_many_runs_are_what_intervals_are_made_of(tmp_path: Path) -> None:
     assert "Intervals are made of how the ratio differs from run to run" in result.notes
     assert len(result.observations) == 16
     assert result.verdicts["verdict"].tolist() == ["baseline", "faster"]
+    assert str(result).splitlines()[0] == result.answer, "what print shows"
 
 
 def test_what_a_configuration_leaves_behind_is_found_and_changes_no_ratio(tmp_path: Path) -> None:
