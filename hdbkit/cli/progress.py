@@ -141,7 +141,7 @@ class ExperimentLines:
 
     def __call__(self, step: ExperimentEvent) -> None:
         """Print what has just happened."""
-        if step.kind in (EventKind.SETTLED, EventKind.WAITING, EventKind.DECIDED):
+        if step.kind in (EventKind.SETTLED, EventKind.WAITING, EventKind.DECIDED, EventKind.SPENT):
             notes.print(f"  {escape(step.note)}")
         elif step.kind is EventKind.RESTORED:
             notes.print(f"  {escape(step.note or RESTORED)}")

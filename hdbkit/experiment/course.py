@@ -13,6 +13,7 @@ from hdbkit.errors import ExperimentFailed, HdbkitError, InputError, ServerDown,
 from hdbkit.experiment.events import KINDS, EventKind, ExperimentEvent, Watcher
 from hdbkit.experiment.kinds import kind_of
 from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
+from hdbkit.experiment.time_spent import time_spent_s, time_spent_text
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.experiment_runs import run_facts
 from hdbkit.results.journal import GIVES_UP, SERVER_DOWN, Step
@@ -105,6 +106,13 @@ class Course:
         with suppress(OSError):
             self.folder.append(Step.NOTED, note=note)
         self.report(EventKind.WAITING, note=note)
+
+    def finished(self) -> None:
+        """Record the end of the experiment, and how its time was spent."""
+        spent_s = time_spent_s(self.folder)
+        note = time_spent_text(spent_s)
+        self.folder.append(Step.FINISHED, note=note, spent_s={what: round(time, 3) for what, time in spent_s.items()})
+        self.report(EventKind.SPENT, note=note)
 
     def ended(self, planned: PlannedRun, manifest: Manifest, end: Outcome) -> None:
         """Record the end of a run by its own rules."""

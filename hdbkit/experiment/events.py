@@ -29,6 +29,7 @@ class EventKind(StrEnum):
     DECIDED = "decided"  # by a look or a search; the note names what later blocks do not run, or the next step
     FAILED = "failed"
     RESTORED = "restored"
+    SPENT = "spent"  # the experiment has ended; the note states on what its time was spent
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ KINDS = {
     Step.RUN_ENDED_EARLY: EventKind.ENDED_EARLY,
     Step.RUN_FAILED: EventKind.FAILED,
     Step.SETTINGS_RESTORED: EventKind.RESTORED,
+    Step.FINISHED: EventKind.SPENT,
 }
 """The event for a step of the journal; other steps are not events."""
 Watcher = Callable[[ExperimentEvent], None]

@@ -231,7 +231,7 @@ class _Execution:
                 with course.noted(), resumed_by(course.folder.experiment_id), self._servers() as servers:
                     continues = self._execute(servers)
             if not course.folder.journal.state.finished:
-                course.folder.append(Step.FINISHED)
+                course.finished()
 
     @contextmanager
     def _servers(self) -> Iterator[Servers]:

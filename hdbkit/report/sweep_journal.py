@@ -44,7 +44,7 @@ _WORDS = {
     Step.WINNERS_CHOSEN: "the fastest and the baseline get {blocks} fresh blocks",
     Step.STOPPED: "stopped: {note}",
     Step.FAILED: "failed: {note}",
-    Step.FINISHED: "the sweep is finished",
+    Step.FINISHED: "the sweep is finished: {note}",
 }
 """The sentence for each line of the journal; lines of successful runs are omitted."""
 _MIN_S = 0.05
