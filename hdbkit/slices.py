@@ -28,7 +28,7 @@ class Cycles(ConfigModel):
     configurations: tuple[int, ...] = Field(
         min_length=2, description="their numbers in the experiment; the first: baseline"
     )
-    slice_s: float = Field(gt=0, description="length of a slice, in seconds")
+    slice_s: float = Field(ge=0.001, description="length of a slice, in seconds")
     seed: int = Field(ge=0, description="seed of the order in each cycle")
 
     @property

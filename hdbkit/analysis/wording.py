@@ -135,10 +135,10 @@ def percent(ratio: float, metric: Metric) -> str:
 
 
 def found_from(detectable_log: float, metric: Metric) -> float | None:
-    """The change of the metric that a difference of scores on the log scale means; None beyond all measure."""
+    """The larger change of the metric, up or down, of such a difference on the log scale; None beyond all measure."""
     if not detectable_log < math.log(_MAX_WIDTH):
         return None
-    return abs(float(metric.from_score(math.exp(detectable_log))) - 1)
+    return max(abs(float(metric.from_score(math.exp(sign * detectable_log))) - 1) for sign in (-1, 1))
 
 
 def percents(low: float, high: float, metric: Metric) -> str:

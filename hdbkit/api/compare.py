@@ -36,7 +36,7 @@ from hdbkit.analysis.comparison.sides import (
     plain_names,
     settings_apart,
 )
-from hdbkit.analysis.run.server_cost import cost_note
+from hdbkit.analysis.run.server_cost import SERVER_COST, cost_note
 from hdbkit.analysis.statistics.sequential import Anytime
 from hdbkit.analysis.wording import without_verdict
 from hdbkit.api.executing import executing
@@ -275,7 +275,8 @@ class Comparison(ExperimentResult):
     def cost_ratio(self) -> Ratio | None:
         """The server's CPU time per operation, in us: a verdict of its own. None unless every run knows it."""
         sides = {side: [result.manifest for result in runs] for side, runs in ((BASE, self.base), (NEW, self.new))}
-        return compared_cost(runs_of(sides), [*sides[BASE], *sides[NEW]], self.compared)
+        found = compared_cost(runs_of(sides), [*sides[BASE], *sides[NEW]], self.compared)
+        return found if found is None or not self.interim else without_verdict(found, SERVER_COST, self.interim)
 
     @property
     def _operations_per_s(self) -> Ratio:
@@ -518,7 +519,12 @@ class ComparisonVerbs(RunVerbs):
             raise InputError(f"{folder.experiment_id} has not measured both sides yet; see: hdbkit experiments")
         base, new = plan.sides
         slices = "" if plan.slice_s else _again((base.label, new.label), sides).slices
-        again = Again(slices=slices, resume=f"hdbkit resume {plan.experiment_id}", level=plan.confidence_after)
+        again = Again(
+            slices=slices,
+            resume=f"hdbkit resume {plan.experiment_id}",
+            level=plan.confidence_after,
+            unfinished=not folder.journal.state.finished,
+        )
         return of_sides(
             sides,
             plan.names,

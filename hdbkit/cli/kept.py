@@ -44,5 +44,6 @@ def _state() -> list[Any]:
         modules = [name for name in names if name.endswith(".py")]
         count += len(modules)
         newest = max([newest, *(os.stat(f"{folder}/{name}").st_mtime_ns for name in modules)])  # noqa: PTH116
-    packages = [os.stat(place).st_mtime_ns for place in sys.path if place.endswith("-packages")]  # noqa: PTH116
+    folders = [place for place in sys.path if place.endswith("-packages") and os.path.isdir(place)]  # noqa: PTH112
+    packages = [os.stat(place).st_mtime_ns for place in folders]  # noqa: PTH116
     return [str(_PACKAGE), newest, count, sys.version, *packages]

@@ -13,7 +13,9 @@ from hdbkit.later import yaml
 from hdbkit.sql import SERVER_STATEMENTS, folder_of_dialect
 
 _FILE = "price.yaml"
-_WORDS = {"false": "off", "true": "on"}
+_SPELT = {"off": ("false", "no", "f", "n", "0"), "on": ("true", "yes", "t", "y", "1")}
+_WORDS = {other: word for word, others in _SPELT.items() for other in others}
+"""Other spellings of a switch."""
 
 
 class DeclaredPrice(ConfigModel):
@@ -29,8 +31,8 @@ class DeclaredPrice(ConfigModel):
     def is_of(self, value: str) -> bool:
         """Whether a value of its setting loses this."""
         plain = value.lower().replace("_", " ").strip()
-        plain = _WORDS.get(plain, plain)
-        return plain in self.values if self.values else plain not in self.but
+        spellings = {plain, _WORDS.get(plain, plain)}
+        return bool(spellings & {*self.values}) if self.values else not spellings & {*self.but}
 
 
 @cache

@@ -17,7 +17,9 @@ class UntilDecided(ConfigModel):
     """The experiment ends after the block that decides all of its verdicts, or when its time is over."""
 
     within_s: float | None = Field(
-        default=None, gt=0, description="maximum duration in seconds; it ends before a block that would exceed it"
+        default=None,
+        gt=0,
+        description="maximum duration in seconds; it ends before a block that would exceed it, after two at the earliest",
     )
 
 

@@ -219,11 +219,19 @@ class Sampler(threading.Thread):
             if edge in WINDOW_EDGES:
                 self._sample_statements(edge, 30_000)
             if edge == WINDOW_EDGES[0]:
-                self._follow_sessions()
+                self._follow_again()
 
     def _sample_host(self, *, at_edge: bool = False) -> None:
         taken = self._host_samples.take(self._server, self._sessions, at_edge=at_edge)
         self._host.try_to_add({"t_ns": time.monotonic_ns(), **taken})
+
+    def _follow_again(self) -> None:
+        """Follow those that are there after the ramp-up; a server that does not answer ends nothing."""
+        try:
+            self._follow_sessions()
+        except (HdbkitError, OSError):
+            self._sessions = None
+            self._forget_session()
 
     def _follow_sessions(self) -> None:
         """The server's threads of the load's sessions are those that count; each session has one, or none counts."""
@@ -231,9 +239,11 @@ class Sampler(threading.Thread):
         if self._server is None or self._plan.load.connect_per_operation or _THREADS not in known:
             return
         threads = own_threads(self._folder, lambda: self._connected().ask(_THREADS))
-        if self._sessions is not None:
+        if len(set(threads)) != self._plan.load.sessions:
+            self._sessions = None
+        elif self._sessions is not None:
             self._sessions.follow(threads)
-        elif len(set(threads)) == self._plan.load.sessions:
+        else:
             self._sessions = SessionCpu(self._server.pid, threads)
 
     def _sample_statements(self, edge: str, timeout_ms: int) -> None:

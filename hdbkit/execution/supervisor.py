@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Literal
 
 from hdbkit.analysis.comparison.plans import changes_within
+from hdbkit.awaiting import report_to, to_stderr
 from hdbkit.config.load import Profile
 from hdbkit.contracts import Capability, PlannedPhase, Session, SessionOptions
 from hdbkit.databases import database
@@ -535,6 +536,7 @@ class Supervisor:
 
 def main(generator: Callable[[RunFolder, RunPlan], LoadGenerator] = LocalPool) -> None:
     """Entry point of the supervisor's process: ``python ... FOLDER [DESCRIPTOR]...``."""
+    report_to(to_stderr)
     os.umask(results_umask())
     folder = RunFolder(Path(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)

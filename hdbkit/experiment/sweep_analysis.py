@@ -143,7 +143,7 @@ class SweepAnalysis:
             return []
         values = costs.reindex(self.grid_runs["run_id"]).tolist()
         figure = RunFigure(Of.COST, COST_FIGURE, SERVER_COST, values)
-        return judged_together(self.grid_runs, [figure], self.plan.spec.smallest_effect, self.level)
+        return self._shown(judged_together(self.grid_runs, [figure], self.plan.spec.smallest_effect, self.level))
 
     @property
     def _cost_of_best(self) -> Ratio | None:

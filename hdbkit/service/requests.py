@@ -19,7 +19,7 @@ from hdbkit.config.model import ConfigModel
 from hdbkit.config.problems import problems_of_details
 from hdbkit.config.specs import AnyLoad, AnyWorkload, OtherSpec
 from hdbkit.errors import ConfigErrors, InputError, Problem
-from hdbkit.experiment.kinds.comparison import SLICE_S
+from hdbkit.experiment.kinds.comparison import MIN_SLICE_S, SLICE_S
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.loading import Format
 
@@ -285,7 +285,7 @@ class MeasureInTurnRequest(Request):
     new: TargetName
     together: bool = Field(default=False, description="at the same time, on two servers; for a busy host")
     slices: bool = Field(default=False, description="the load alternates between both servers, slice by slice")
-    slice_s: float = Field(default=SLICE_S, gt=0, description="length of a slice, in seconds")
+    slice_s: float = Field(default=SLICE_S, ge=MIN_SLICE_S, description="length of a slice, in seconds")
     workload: GivenWorkload = None
     load: GivenLoad = None
     virtual_users: Users = Field(default=[])

@@ -55,10 +55,10 @@ def steps(folder: ExperimentFolder) -> list[Step]:
 def test_every_planned_run_is_done_once_in_its_order(server: FileServer, results: Path) -> None:
     folder = start(planned(), results, only(server), runner(server, results))
     frame = runs_frame(folder)
-    assert list(frame["status"]) == ["done"] * 8
-    assert frame["run_id"].nunique() == 8
+    assert list(frame["status"]) == ["done"] * 10
+    assert frame["run_id"].nunique() == 10
     started = [line.number for line in folder.journal.lines if line.step is Step.RUN_STARTED]
-    assert started == list(range(1, 9))
+    assert started == list(range(1, 11))
     assert frame.groupby("flush")["metric_value"].mean().to_dict() == pytest.approx(
         {"on": 1004.5, "off": 2004.5}, abs=4
     )
@@ -96,7 +96,7 @@ def test_the_server_is_brought_to_the_same_state_before_each_run(server: FileSer
     start(planned(), results, only(server), runner(server, results))
     assert server.calls == [
         "keep_data",
-        *["apply", "restore_data", "maintain"] * 8,
+        *["apply", "restore_data", "maintain"] * 10,
         *["restore", "restore_data", "drop_kept_data"],
     ]
 
@@ -256,7 +256,7 @@ def test_a_failed_run_is_kept_as_failed_and_the_sweep_continues(server: FileServ
 
     folder = start(planned(), results, only(server), run_one)
     frame = runs_frame(folder)
-    assert list(frame["status"]) == ["done", "done", "failed", "done", "done", "done", "done", "done"]
+    assert list(frame["status"]) == ["done", "done", "failed", *["done"] * 7]
     assert "its clients died" in frame["note"][2]
     resume(folder, only(server), whole)
     assert runs_frame(folder)["status"][2] == "failed"
@@ -298,10 +298,10 @@ def test_a_stopped_run_stops_the_sweep_and_is_done_again(server: FileServer, res
     with pytest.raises(KeyboardInterrupt):
         start(planned(), results, only(server), stopped)
     folder = experiment_folder(results, "sweep-1")
-    assert list(runs_frame(folder)["status"]) == ["done"] * 3 + ["planned"] * 5
+    assert list(runs_frame(folder)["status"]) == ["done"] * 3 + ["planned"] * 7
     assert server.now() == DEFAULTS
     resume(folder, only(server), whole)
-    assert list(runs_frame(folder)["status"]) == ["done"] * 8
+    assert list(runs_frame(folder)["status"]) == ["done"] * 10
     (discarded,) = [line for line in folder.journal.lines if line.step is Step.RUN_DISCARDED]
     assert discarded.note.endswith("it is repeated on resume")
 
@@ -311,8 +311,8 @@ def test_more_blocks_are_added_behind_the_ones_that_are_done(server: FileServer,
     before = runs_frame(folder)
     resume(folder, only(server), runner(server, results), blocks=3)
     after = runs_frame(folder)
-    assert before.equals(after.iloc[:8])
-    assert list(after["status"]) == ["done"] * 12
+    assert before.equals(after.iloc[:10])
+    assert list(after["status"]) == ["done"] * 15
     assert steps(folder).count(Step.FINISHED) == 2
 
 
@@ -367,11 +367,12 @@ def test_the_table_on_the_screen_hears_every_step(server: FileServer, results: P
     start(planned(), results, only(server), runner(server, results), reported.append)
     assert [one.kind for one in reported] == [
         EventKind.SAVED,
-        *[EventKind.PREPARING, EventKind.STARTED, EventKind.FINISHED] * 8,
+        *[EventKind.PREPARING, EventKind.STARTED, EventKind.FINISHED] * 10,
         EventKind.RESTORED,
+        EventKind.SPENT,
     ]
-    assert all(one.total == 8 for one in reported)
-    assert [one.manifest.metric_value > 0 for one in reported if one.manifest] == [True] * 8
+    assert all(one.total == 10 for one in reported)
+    assert [one.manifest.metric_value > 0 for one in reported if one.manifest] == [True] * 10
 
 
 def test_a_full_disk_does_not_keep_the_settings_from_being_restored(
@@ -390,7 +391,7 @@ def test_a_full_disk_does_not_keep_the_settings_from_being_restored(
     assert (server.now(), server.data()) == (DEFAULTS, DATA)
     monkeypatch.setattr(ExperimentFolder, "append", append)
     resume(folder, only(server), runner(server, results))
-    assert list(runs_frame(folder)["status"]) == ["done"] * 8
+    assert list(runs_frame(folder)["status"]) == ["done"] * 10
 
 
 def test_a_run_that_a_full_disk_ended_is_repeated(server: FileServer, results: Path) -> None:
@@ -403,7 +404,7 @@ def test_a_run_that_a_full_disk_ended_is_repeated(server: FileServer, results: P
     with pytest.raises(ExperimentFailed, match=r"the disk of .* is full; .*: hdbkit resume sweep-1"):
         start(planned(), results, only(server), full)
     folder = resume(experiment_folder(results, "sweep-1"), only(server), one)
-    assert list(runs_frame(folder)["status"]) == ["done"] * 8
+    assert list(runs_frame(folder)["status"]) == ["done"] * 10
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -469,7 +470,7 @@ def test_a_sweep_whose_first_block_failed_for_one_reason_ends_there_and_repeats_
     with pytest.raises(ExperimentFailed) as ended:
         start(planned(), results, only(server), refused)
     assert str(ended.value) == (
-        "sweep sweep-1 failed: all 4 runs of the first block failed for the same reason: permission denied for "
+        "sweep sweep-1 failed: all 5 runs of the first block failed for the same reason: permission denied for "
         "function pg_reload_conf; correct it, then run: hdbkit resume sweep-1"
     )
     assert (server.now(), server.data()) == (DEFAULTS, DATA)
@@ -478,7 +479,7 @@ def test_a_sweep_whose_first_block_failed_for_one_reason_ends_there_and_repeats_
     if resumed:
         (server.folder / "corrected").touch()
         resume(folder, only(server), refused)
-        assert list(runs_frame(folder)["status"]) == ["done"] * 8
+        assert list(runs_frame(folder)["status"]) == ["done"] * 10
     else:
         with pytest.raises(ExperimentFailed):
             resume(folder, only(server), refused)
@@ -514,7 +515,7 @@ def test_a_sweep_whose_runs_failed_for_different_reasons_continues(server: FileS
     def refused(plan: RunPlan) -> Manifest:
         raise RunFailed(plan.run_id, f"reason {plan.experiment.number % 2 if plan.experiment else 0}")
 
-    assert list(runs_frame(start(planned(), results, only(server), refused))["status"]) == ["failed"] * 8
+    assert list(runs_frame(start(planned(), results, only(server), refused))["status"]) == ["failed"] * 10
 
 
 def test_what_is_not_known_of_the_restored_settings_is_said(server: FileServer, results: Path) -> None:

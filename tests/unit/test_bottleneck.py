@@ -64,13 +64,6 @@ def test_what_is_not_clear_of_the_second_is_not_named(run: Manifest) -> None:
     assert "longer run" in limit.advice
 
 
-def test_a_wait_is_named_with_what_its_end_would_change_at_best(run: Manifest) -> None:
-    assert (
-        " Without it the run would be at most 2.7 times as fast." in found(sampled(run, lock=2.5, running=1)).sentence
-    )
-    assert "at most" not in found(sampled(run, running=3.0)).sentence
-
-
 def test_several_full_cores_are_not_one(run: Manifest) -> None:
     cores = {"cores_busy_pct": [97.0] * 4 + [1.0] * 60, "cores_interrupts_pct": [0.0] * 64}
     assert found(changed(sampled(run, running=3.9), load_host=cores)).resource == "sessions"

@@ -16,7 +16,7 @@ from hdbkit.analysis.comparison.beside_parts import ROUND_TRIP, Counter, counted
 from hdbkit.analysis.comparison.explaining import TOTAL, Level, explained_by_parts, replicated
 from hdbkit.analysis.comparison.explanation import Explanation, Part, TimeRatio
 from hdbkit.analysis.comparison.replication import BASE, NEW
-from hdbkit.analysis.run.waits import BESIDE, OUTSIDE, PROCESSORS, SERVER_CPU, UNTOLD, with_tables
+from hdbkit.analysis.run.waits import BESIDE, OUTSIDE, PROCESSORS, RUNNING, SERVER_CPU, UNTOLD, with_tables
 from hdbkit.charts.wait_charts import explained
 from hdbkit.execution.table_rows import statement_growth
 from hdbkit.results.manifest import NetworkFacts
@@ -282,3 +282,16 @@ def test_an_interval_of_too_few_blocks_is_none() -> None:
     assert TimeRatio.of(0.1, -0.1, 0.3).ends == "-9.5 % to +35 %"
     for ends in ((-900.0, 900.0), (-np.inf, np.inf), (np.nan, np.nan)):
         assert np.isnan(TimeRatio.of(0.1, *ends).low)
+
+
+def test_time_without_a_wait_is_whole_where_one_run_cannot_split_it() -> None:
+    order = pd.DataFrame({"side": [BASE, NEW, NEW, BASE, NEW, BASE], "run_id": [*"abcdef"]})
+    whole = {RUNNING: 6.0, SERVER_CPU: np.nan, "log (WALSync)": 2.0, TOTAL: 8.0}
+    split = {RUNNING: np.nan, SERVER_CPU: 6.0, "log (WALSync)": 2.0, TOTAL: 8.0}
+    rows = [{**(split if run == "c" else whole), "run_id": run} for run in order["run_id"]]
+    times = pd.DataFrame(rows).assign(side=order["side"])
+    runs = order.assign(session="s", virtual_users=4)
+    found = explained_by_parts("operation", times, runs.drop(columns="side"), Level(decided=False))
+    assert {part.name for part in found.parts} == {RUNNING, "log (WALSync)"}
+    assert not found.clear
+    assert found.sentence.startswith("Whether an operation takes more or less time is undecided")

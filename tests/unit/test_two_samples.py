@@ -103,3 +103,10 @@ def test_what_was_not_measured_has_no_interval_and_takes_no_part_in_the_others()
 def test_without_a_second_unit_there_is_no_interval_and_without_noise_no_width() -> None:
     assert np.isnan(half_widths([Sample.of(column(1.0))])).all()
     assert half_widths([Sample.of(column(1.0, 1.0)), Sample.of(column(2.0, 2.0))]).tolist() == [0.0]
+
+
+def test_a_sample_without_noise_is_judged_by_that_of_others() -> None:
+    values, after = np.full((6, 1), 0.1), np.array([[0.0], [-1.0], [0.0], [0.0], [-1.0], [0.0]])
+    same = replace(Sample.of(values), again=Sample.of(values, after)).judged(0.04, 9.0)
+    assert same.again is not None
+    assert (same.variance, same.df, same.again.variance) == (0.04, 9.0, 0.04)

@@ -31,6 +31,8 @@ class Again:
     """The command; the advice adds the number of blocks."""
     slices: str = ""
     """That which lets the load alternate between them in slices, where they are two databases."""
+    unfinished: bool = False
+    """Whether that experiment has planned blocks that are not measured."""
     resume: str = ""
     """That which gives more blocks to the experiment that measured them."""
     level: Callable[[int], float] | None = None

@@ -66,7 +66,7 @@ def compared_cost(runs: pd.DataFrame, manifests: Sequence[Manifest], overall: Co
     if costs.empty:
         return None
     figure = SideFigure(Of.COST, COST_FIGURE, SERVER_COST, costs)
-    (ratio,) = _compared_each(runs, [figure], overall, overall.confidence)
+    (ratio,) = _compared_each(runs, [figure], overall, overall.level)
     return ratio
 
 

@@ -34,7 +34,17 @@ from hdbkit.analysis.comparison.explanation import Explanation, Part, TimeRatio
 from hdbkit.analysis.comparison.plans import other_plans
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit, replication
 from hdbkit.analysis.comparison.sessions import runs_of
-from hdbkit.analysis.run.waits import BESIDE, CLIENT_CPU, OUTSIDE, PROCESSORS, SERVER_CPU, UNTOLD, parts_of
+from hdbkit.analysis.run.waits import (
+    BESIDE,
+    CLIENT_CPU,
+    OUTSIDE,
+    PROCESSORS,
+    RUNNING,
+    SERVER_CPU,
+    UNREPORTED,
+    UNTOLD,
+    parts_of,
+)
 from hdbkit.analysis.statistics.autocorrelation import inflation
 from hdbkit.analysis.statistics.two_samples import Correlation
 from hdbkit.later import numpy as np
@@ -162,7 +172,7 @@ def explained_by_parts(
     """
     level = level or Level()
     sides, other_work = times["side"], times.get(BESIDE)
-    ms = times.drop(columns=["side", "run_id", BESIDE], errors="ignore").fillna(0.0).astype(float)
+    ms = _of_one_kind(times.drop(columns=["side", "run_id", BESIDE], errors="ignore")).fillna(0.0).astype(float)
     queued = _queued(ms, sides)
     ms = _without_small(_told(ms), sides)
     if other_work is not None and other_work.notna().all():
@@ -289,6 +299,15 @@ def _in_blocks(runs: pd.DataFrame) -> list[pd.DataFrame]:
             seen = set()
     ends = [*ends[:-1], len(runs)] if len(ends) > 1 else [0, len(runs)]
     return [runs.iloc[first:last] for first, last in pairwise(ends)]
+
+
+def _of_one_kind(ms: pd.DataFrame) -> pd.DataFrame:
+    """The parts, without those of time without a wait unless all runs tell these apart."""
+    split = [name for name in (SERVER_CPU, PROCESSORS, UNREPORTED) if name in ms]
+    if RUNNING not in ms or not split:
+        return ms
+    whole = ms[RUNNING].fillna(0.0) + ms[split].fillna(0.0).sum(axis=1)
+    return ms.drop(columns=split).assign(**{RUNNING: whole})
 
 
 def _told(ms: pd.DataFrame) -> pd.DataFrame:

@@ -14,14 +14,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from hdbkit.analysis.comparison.beside_parts import BESIDE_PARTS, OF_PLANS, ROUND_TRIP, Counter
 from hdbkit.analysis.run.waits import CLIENT_CPU, OUTSIDE, PROCESSORS, RUNNING, SERVER_CPU, UNREPORTED, UNTOLD
-from hdbkit.text import number, share, virtual_users
-
-if TYPE_CHECKING:
-    pass
+from hdbkit.text import number, share, virtual_users, with_article
 
 _CAUSE = 0.2
 """The least share of the total that a cause accounts for."""
@@ -197,7 +193,7 @@ class Explanation:
             )
         if not self.differs:
             return self._undecided
-        head = f"a {self.noun} {self.time}"
+        head = f"{with_article(self.noun)} {self.time}"
         if not (causes := self.causes):
             return (
                 f"{head}, and no part of the time explains it: the interval of each includes zero, or it is less "
@@ -210,7 +206,7 @@ class Explanation:
     def _undecided(self) -> str:
         """That the difference is not shown, and the parts that differ all the same."""
         ends = "" if self.time.is_clear else f" ({self.time.ends})"
-        head = f"whether a {self.noun} takes more or less time is undecided{ends}"
+        head = f"whether {with_article(self.noun)} takes more or less time is undecided{ends}"
         named = "; ".join(f"{_name(part)} {part.changed_ms}" for part in self.clear[:_NAMED])
         return f"{head}; {named}." if named else f"{head}, and no part of it is shown to differ."
 
@@ -240,7 +236,7 @@ class Explanation:
         change = "rose" if trip.new > trip.base else "fell"
         return (
             f" The round trip, measured before each run, {change} from {number(trip.base, 2)} to "
-            f"{number(trip.new, 2)} ms; a {self.noun} has {number(self.round_trips, 2)} of them."
+            f"{number(trip.new, 2)} ms; {with_article(self.noun)} has {number(self.round_trips, 2)} of them."
         )
 
     @property

@@ -146,7 +146,8 @@ def compared(
 
     (contrast,) = contrasted(overall, plain.mean(keepdims=True))
     if anytime is not None:
-        advice = f"more blocks may decide: {again.resume} --blocks {2 * len(overall.samples[0])}"
+        wanted = "" if again.unfinished else f" --blocks {2 * max(len(overall.samples[0]), 1)}"
+        advice = f"more blocks may decide: {again.resume}{wanted}"
     else:
         advice = deciding(overall, seen, contrast.estimate, smallest_effect, confidence, again)
     question = Question(

@@ -210,16 +210,9 @@ def _waits(manifest: Manifest) -> _Found:
     )
     sentence = (
         f"Limited by {_NAMES[most]}: {number(shares[most], 2)} of {sessions:,} sessions on average{what}"
-        f"{f'; {rest}' if rest else ''}.{_at_best(most, shares[most] / sessions)}"
+        f"{f'; {rest}' if rest else ''}."
     )
     return _Found(most, sentence, shares)
-
-
-def _at_best(resource: Resource, share: float) -> str:
-    """How much faster a run would be without a wait, as a sentence; empty where that is none, or all there is."""
-    if resource in ("sessions", "clients") or share > 1 - 1 / _MANY_TIMES:
-        return ""
-    return f" Without it the run would be at most {number(1 / (1 - share), 2)} times as fast."
 
 
 def _undecided(advice: str, why: str = "", evidence: Mapping[Any, float] = MappingProxyType({})) -> _Found:

@@ -42,7 +42,8 @@ def seen_without_operation(folder: RunFolder, window: Window) -> SeenSessions | 
     with operations_of(folder) as records:
         relation = records.query(
             _RECORDS,
-            "SELECT count(*) FILTER (records.t_end_us < asked.t_us) FROM asked ASOF JOIN records "
+            "SELECT count(*) FILTER (records.t_end_us IS NULL OR records.t_end_us < asked.t_us) "
+            "FROM asked ASOF LEFT JOIN records "
             "ON asked.virtual_user = records.virtual_user AND asked.t_returned_us >= records.t_start_us",
         )
         assert relation is not None

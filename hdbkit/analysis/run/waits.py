@@ -21,10 +21,10 @@ from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import OperationResult, Wait, WaitsResult, wait_text
 from hdbkit.slices import SliceOrder
 
-SAMPLER, RUNNING, CLIENT = "sampler", "running", "client"
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+SAMPLER, RUNNING, CLIENT = "sampler", "running", "client"
 """Classes of the table ``waits``: the session that asked, one that does not wait, one whose client is to send."""
 SERVER_CPU, CLIENT_CPU, PROCESSORS = "CPU of the sessions", "CPU of the clients", "waits for a processor"
 UNREPORTED, OUTSIDE = "waits that the server does not report", "client and network"

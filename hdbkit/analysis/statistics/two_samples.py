@@ -36,6 +36,8 @@ _OF_A_SERIES = 1.1
 """The same of one series of differences; from our own simulations, for correlations up to 0.5."""
 _CONSTANT = 1e-9
 """A column whose sum of squares is below this does not vary."""
+_NO_NOISE = 1e-20
+"""A variance of logarithms that is not above this is that of rounding."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +86,13 @@ class Sample:
         return EffectEstimate(float(self.means[0]), error, self.df, again)
 
     def judged(self, variance: float, df: float) -> Sample:
-        """The sample with another variance and its degrees of freedom; those of a second model change alike."""
+        """The sample with another variance and its degrees of freedom; those of a second model change alike.
+
+        One without any noise of its own has nothing to change alike: its second model then has the same variance.
+        """
+        more, worth = (variance / self.variance, df / self.df) if self.variance > _NO_NOISE else (0.0, 1.0)
         again = self.again and replace(
-            self.again, variance=self.again.variance * variance / self.variance, df=self.again.df * df / self.df
+            self.again, variance=self.again.variance * more or variance, df=self.again.df * worth
         )
         return replace(self, variance=variance, df=df, again=again)
 

@@ -23,6 +23,8 @@ from hdbkit.workloads import workload
 
 SLICE_S: Final = 1.0
 """The default length of a slice."""
+MIN_SLICE_S: Final = 0.05
+"""Shorter slices hold no operation of most engines."""
 _MIN_CYCLES: Final = 10
 """The number of whole cycles that a window must hold."""
 
@@ -97,7 +99,7 @@ def _ratios(plan: ComparisonPlan, folder: ExperimentFolder) -> tuple[Ratio, ...]
 def require_sliceable(sides: tuple[Side, ...], slice_s: float) -> None:
     """Raise ``ConfigErrors`` if the load cannot alternate between sides in slices of so many seconds."""
     cycle_s = slice_s * len(sides)
-    problems = []
+    problems = [Problem("slice_s", f"{slice_s:g} s; at least {MIN_SLICE_S:g} s")] if slice_s < MIN_SLICE_S else []
     for side in sides:
         load = side.load
         reasons = {
