@@ -19,7 +19,7 @@ class UntilDecided(ConfigModel):
     within_s: float | None = Field(
         default=None,
         gt=0,
-        description="maximum duration in seconds; it ends before a block that would exceed it, after two at the earliest",
+        description="maximum duration in seconds; it ends before a block that exceeds it, after two at the earliest",
     )
 
 
