@@ -137,9 +137,9 @@ def test_a_plan_prints_every_run_and_touches_no_server(command: HdbkitCommand) -
     said = command("plan", "postgresql://bench@no-such-host.invalid/tpcc", spec, "--blocks", 4)
     assert said.code == 0
     assert said.out.count("synchronous_commit=off") == 8
-    assert "16 runs, about" in said.out
+    assert "20 runs, about" in said.out
     planned = command("plan", "postgresql://bench@no-such-host.invalid/tpcc", spec, "--json").json
-    assert len(planned["runs"]) == 12
+    assert len(planned["runs"]) == 15
     assert planned["estimated_s"] > 12 * 13
 
 

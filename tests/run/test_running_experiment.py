@@ -121,7 +121,12 @@ def test_a_detached_sweep_continues_when_its_starter_is_killed_and_ends_as_one_t
     steps: list[EventKind] = []
     done = running.wait(lambda step: steps.append(step.kind))
     assert list(done.runs["status"]) == ["done"] * 2
-    assert steps == [EventKind.SAVED, *[EventKind.STARTED, EventKind.FINISHED] * 2, EventKind.RESTORED]
+    assert steps == [
+        EventKind.SAVED,
+        *[EventKind.STARTED, EventKind.FINISHED] * 2,
+        EventKind.RESTORED,
+        EventKind.SPENT,
+    ]
     assert (running.progress().ended_runs, running.progress().left_s) == (2, 0)
     assert speed(target) == "1"
     assert done.folder.report.is_file()

@@ -61,7 +61,7 @@ def test_a_server_that_is_not_ours_is_not_changed_without_leave(null_target: Nul
 def test_a_plan_reports_every_run_in_its_order(null_target: NullTarget) -> None:
     spec = SPEC.with_(settings={"speed": ("1", "4"), "commit": ("on", "off")})
     planned = plan_sweep(null_target(), spec, blocks=3)
-    assert [one.number for one in planned.runs] == list(range(1, 13))
+    assert [one.number for one in planned.runs] == list(range(1, 16))
     assert all({one.configuration for one in planned.runs if one.block == b} == {0, 1, 2, 3} for b in (1, 2, 3))
 
 
