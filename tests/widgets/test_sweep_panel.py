@@ -118,7 +118,7 @@ def test_a_real_server_offers_its_own_settings(server: PrivateServer) -> None:
 def test_a_range_of_values_is_a_line_of_text(panel: SweepPanel) -> None:
     read(panel).form.picker.pick("speed", "1, = 2 to 8 factor 2")
     panel.form.blocks.value = 2
-    assert "<b>8 runs</b>: 4 configurations" in panel.planned.value
+    assert "<b>10 runs</b>: 4 configurations with 2 runs of the baseline" in panel.planned.value
     assert "['1', '2', '4', '8']" in called(panel)
 
 
@@ -165,7 +165,7 @@ def test_options_of_the_load_and_the_schema_are_tried_beside_settings(panel: Swe
     factors.pick("partitions", "0, 4")
     assert factors.values == {"routines": ("stored", "client"), "partitions": ("0", "4")}
     assert "rebuilds the schema" in text_of(panel)
-    assert "<b>16 runs</b>: 8 configurations" in panel.planned.value
+    assert "<b>20 runs</b>: 8 configurations with 3 runs of the baseline" in panel.planned.value
     assert "factors={'routines': ['stored', 'client'], 'partitions': ['0', '4']}" in called(panel)
     factors.pick("isolation", "read_committed, sometimes")
     assert "isolation" in text_of(panel)
