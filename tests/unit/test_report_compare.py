@@ -62,7 +62,7 @@ def test_a_comparison_has_a_page_with_verdict_figures_charts_and_command(root: P
     text = " ".join(reader.text)
     assert f"{found.ratio.sentence.removesuffix(f'; {found.compared.advice}')[1:]}." in text
     change = found.table.loc["metric_value", "change"]
-    assert change == pytest.approx(found.ratio.ratio - 1) and f"NOPM {100 * change:+.1f} %" in text, "one ratio"
+    assert change == pytest.approx(found.ratio.ratio - 1) and f"({100 * change:+.1f} %)" in text, "one ratio"
     assert found.table.loc["metric_value", "new"] / found.table.loc["metric_value", "base"] - 1 == pytest.approx(
         change
     )
