@@ -246,7 +246,7 @@ _WAITS: Final = (
         "session_threads",
         "the operating system's thread, or process, of each session; no row if a session has none of its own",
         columns=("number", "thread"),
-        without="the CPU time of sessions is not told from that of the server's other work",
+        without="the CPU time of sessions is unknown, only that of the whole server",
     ),
     Operation(
         "session_waits",

@@ -5,6 +5,7 @@ What has the scope of a session is read by many tests: a test that changes it br
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import time
@@ -23,6 +24,8 @@ from hdbkit.api import Result, Workspace
 from hdbkit.config import Target, TprocCLoad, TprocCSpec
 from hdbkit.databases import database
 from hdbkit.databases.nulldb.state import State
+from hdbkit.experiment import plan as experiment_plan
+from hdbkit.plan import new_run_id
 from hdbkit.servers import PrivateServer
 from hdbkit.workloads import workload
 from tests.run.warehouse import built_server
@@ -146,3 +149,10 @@ def operations(result: Result) -> pd.DataFrame:
     """The table of operations, in the order of their starts."""
     rows: pd.DataFrame = pq.read_table(result.folder.operations).to_pandas()
     return rows.sort_values("t_start_us", ignore_index=True)
+
+
+@pytest.fixture
+def own_run_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three random letters tell runs of one second apart; runs of no time are dozens of them."""
+    count = itertools.count()
+    monkeypatch.setattr(experiment_plan, "new_run_id", lambda *given: f"{new_run_id(*given)}-{next(count)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,9 +12,8 @@ from hdbkit.api import SweepResult
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import InputError
 from hdbkit.experiment import experiment_progress, resume, start
-from hdbkit.experiment import plan as experiment_plan
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan, plan_sweep
-from hdbkit.plan import RunPlan, new_run_id
+from hdbkit.plan import RunPlan
 from hdbkit.report.ratio_tables import winner_table
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
@@ -27,11 +25,7 @@ from tests.unit.synthetic import figures
 RunOne = Callable[[RunPlan], Manifest]
 
 
-@pytest.fixture(autouse=True)
-def _runs_of_no_time_have_ids_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three random letters tell runs of one second apart; here are dozens of them."""
-    count = itertools.count()
-    monkeypatch.setattr(experiment_plan, "new_run_id", lambda *given: f"{new_run_id(*given)}-{next(count)}")
+pytestmark = pytest.mark.usefixtures("own_run_ids")
 
 
 @pytest.fixture

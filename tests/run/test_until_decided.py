@@ -13,11 +13,10 @@ import pytest
 import hdbkit
 from hdbkit.api import SweepResult
 from hdbkit.errors import InputError
-from hdbkit.experiment import plan as experiment_plan
 from hdbkit.experiment import resume, start
 from hdbkit.experiment.kinds import read_plan
 from hdbkit.experiment.kinds.sweep.plan import SweepPlan
-from hdbkit.plan import RunPlan, new_run_id
+from hdbkit.plan import RunPlan
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.finding import Verdict
 from hdbkit.results.journal import Step
@@ -27,11 +26,7 @@ from tests.run.conftest import NullTarget, wait_for
 from tests.run.sweep_server import FileServer, only, runner
 from tests.run.test_deciding import looks, noisy, planned
 
-
-@pytest.fixture(autouse=True)
-def _runs_of_no_time_have_ids_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    count = itertools.count()
-    monkeypatch.setattr(experiment_plan, "new_run_id", lambda *given: f"{new_run_id(*given)}-{next(count)}")
+pytestmark = pytest.mark.usefixtures("own_run_ids")
 
 
 @pytest.fixture
