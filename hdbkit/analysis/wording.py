@@ -211,11 +211,11 @@ def interim_words(done: int, planned: int) -> str:
 
 
 def without_verdict(ratio: Ratio, metric: Metric, interim: str) -> Ratio:
-    """A ratio before the look that judges it: its interval, and no verdict. ``interim`` is its place.
+    """A ratio before the look that judges it: its interval, and no verdict. ``interim`` is its place; empty: a look.
 
     One that an earlier look decided keeps its verdict, and one without an interval its reason.
     """
-    if ratio.decided_after is not None or not ratio.is_known or ratio.verdict in _NO_COMPARISON:
+    if not interim or ratio.decided_after is not None or not ratio.is_known or ratio.verdict in _NO_COMPARISON:
         return ratio
     text = f"{ratio.label}: {interim}: {percent_of_ratio(ratio, metric)}, without a verdict"
     none = {"equivalent": False, "needed": None, "detectable": None}

@@ -269,14 +269,14 @@ class Comparison(ExperimentResult):
         }
         latencies_us = pd.DataFrame.from_dict(rows, orient="index", columns=list(keys))
         ratios = compared_quantiles(runs_of(manifests), latencies_us, self.compared, self.compared.level)
-        return [without_verdict(one, self.metric, self.interim) for one in ratios] if self.interim else ratios
+        return [without_verdict(ratio, self.metric, self.interim) for ratio in ratios]
 
     @cached_property
     def cost_ratio(self) -> Ratio | None:
         """The server's CPU time per operation, in us: a verdict of its own. None unless every run knows it."""
         sides = {side: [result.manifest for result in runs] for side, runs in ((BASE, self.base), (NEW, self.new))}
-        found = compared_cost(runs_of(sides), [*sides[BASE], *sides[NEW]], self.compared)
-        return found if found is None or not self.interim else without_verdict(found, SERVER_COST, self.interim)
+        ratio = compared_cost(runs_of(sides), [*sides[BASE], *sides[NEW]], self.compared)
+        return ratio and without_verdict(ratio, SERVER_COST, self.interim)
 
     @property
     def _operations_per_s(self) -> Ratio:
@@ -580,10 +580,10 @@ def of_sides(
     sliced = sliced_sides(_finished(shared), metric)
     measured, design = (runs, None) if sliced is None else (sliced.runs(runs), sliced.design)
     found = compared(measured, metric, smallest_effect, confidence, again, plain_names(names), design, anytime)
-    each = compared_by_operation(runs, timed, metric, found, found.level)
+    operations = compared_by_operation(runs, timed, metric, found, found.level)
+    each = [without_verdict(ratio, metric, interim) for ratio in operations]
     if interim:
         found = found.before_its_end(metric, interim)
-        each = [without_verdict(one, metric, interim) for one in each]
     return Comparison(
         shared[BASE], shared[NEW], found, names, workspace, each, left_out, sliced.warnings if sliced else (),
         experiment_id, kind, interim,

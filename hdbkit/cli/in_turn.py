@@ -38,7 +38,7 @@ from hdbkit.config import Load, Preparation, Reset, WorkloadSpec
 from hdbkit.config.quantities import counts_in, seconds_in
 from hdbkit.config.specs import load_from, read_load
 from hdbkit.errors import InputError
-from hdbkit.experiment.kinds.comparison import SLICE_S
+from hdbkit.experiment.kinds.comparison import MIN_SLICE_S, SLICE_S
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.workloads import specification
 
@@ -155,7 +155,8 @@ def compare(
         typer.Option("--slices", help="measure now: the load alternates between both servers, the quickest answer"),
     ] = False,
     slice_s: Annotated[
-        float | None, typer.Option(min=0.05, help=f"with --slices: length of a slice, in seconds [{SLICE_S:g}]")
+        float | None,
+        typer.Option(min=MIN_SLICE_S, help=f"with --slices: length of a slice, in seconds [{SLICE_S:g}]"),
     ] = None,
     blocks: Annotated[
         int | None,

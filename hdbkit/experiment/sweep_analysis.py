@@ -235,7 +235,7 @@ class SweepAnalysis:
 
     def _shown(self, ratios: list[Ratio]) -> list[Ratio]:
         """The ratios as they may be shown: with verdicts at a look only."""
-        return [without_verdict(one, self.metric, self.interim) for one in ratios] if self.interim else ratios
+        return [without_verdict(ratio, self.metric, self.interim) for ratio in ratios]
 
     @cached_property
     def answer(self) -> str:

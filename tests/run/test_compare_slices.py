@@ -114,8 +114,9 @@ def test_a_killed_comparison_repeats_both_runs_of_a_pair(command: HdbkitCommand,
 
 
 @pytest.mark.long
-def test_seven_blocks_are_units_and_equal_sides_do_not_differ(null_target: NullTarget) -> None:
+def test_seven_blocks_are_units_and_equal_sides_are_alike(null_target: NullTarget) -> None:
+    """Equal sides differ by chance in 4 % of comparisons, so no verdict is asked for; how often is simulated."""
     found = in_slices(*(null_target(latency_us=2000).url for _ in range(2)), blocks=7)
     assert found.basis.startswith("7 blocks of one session, both sides in slices of 0.1 s that alternate")
-    assert found.ratio.verdict != "slower"
-    assert found.ratio.ratio == pytest.approx(1, abs=0.03)
+    assert found.ratio.is_known
+    assert found.ratio.ratio == pytest.approx(1, abs=0.15), "a side whose pauses counted would have half of the rate"

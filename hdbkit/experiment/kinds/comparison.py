@@ -91,7 +91,8 @@ def _ratios(plan: ComparisonPlan, folder: ExperimentFolder) -> tuple[Ratio, ...]
     sides = dict(zip((BASE, NEW), finished_runs(plan, folder), strict=True))
     measured = {side: [(run, run.read()) for run in runs] for side, runs in sides.items()}
     shared, metric, _ = comparable_runs(measured)
-    runs, sliced = runs_of(shared), sliced_sides(measured, metric)
+    alike = {side: list(zip(sides[side], manifests, strict=True)) for side, manifests in shared.items()}
+    runs, sliced = runs_of(shared), sliced_sides(alike, metric)
     counted = sliced.runs(runs) if sliced else runs
     return compared(counted, metric, plan.smallest_effect, anytime=plan.anytime).each
 
