@@ -18,6 +18,8 @@ from bench.verdicts.sweeps import PLANNED
 from bench.verdicts.table import Statement
 from hdbkit.analysis.comparison.replication import Unit
 from hdbkit.analysis.comparison.side_slices import Apart, run_blocks, sliced_replication
+from hdbkit.analysis.statistics.sequential import Anytime
+from hdbkit.config.until_decided import MAX_UNTIL_DECIDED
 from hdbkit.text import many
 
 CYCLES = 30
@@ -54,6 +56,20 @@ def judged(
     return 100 * covered / trials, 100 * found / trials
 
 
+def ever_differs(varying: float, noise: Noise) -> float:
+    """Per cent of comparisons of equal sides that differ after any number of pairs, looked at after each."""
+    trials, pairs = SIMULATED // 50, MAX_UNTIL_DECIDED
+    made = sliced(2, CYCLES, noise, trials, np.random.default_rng(62), runs=pairs, varying=varying)
+    means = np.log(np.exp(made.logs).reshape(trials, pairs, made.length, 2).mean(axis=2))
+    apart, anytime = means[:, :, 1] - means[:, :, 0], Anytime()
+    differs = np.zeros(trials, dtype=bool)
+    for blocks in range(2, pairs + 1):
+        so_far = apart[:, :blocks]
+        half = min(anytime.critical(blocks), 1e9) * so_far.std(axis=1, ddof=1) / blocks**0.5
+        differs |= np.abs(so_far.mean(axis=1)) > half
+    return 100 * float(differs.mean())
+
+
 def in_wave(period: int, noise: Noise, shape: tuple[int, int], draw: np.random.Generator) -> Floats:
     """This noise and a wave of so many slices, three times as high, in a phase of its own along each run."""
     phase = draw.uniform(0, 2 * np.pi, (shape[0], 1))
@@ -83,5 +99,14 @@ CLAIMS = [
             partial(wrong_in_wave, pairs),
         )
         for pairs in (1, 3, 7)
+    ),
+    *(
+        Statement(
+            f"a comparison in slices until it is decided, a look after each of {MAX_UNTIL_DECIDED} pairs, whose "
+            f"ratios vary by {100 * varying:g} %: equal sides ever differ",
+            5.5,
+            partial(ever_differs, varying),
+        )
+        for varying in (0, 0.01, 0.1)
     ),
 ]

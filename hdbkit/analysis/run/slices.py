@@ -4,8 +4,8 @@ What a change of settings takes is measured: the washout is the 99 % quantile of
 slice to the end of its change, over all sessions (or on the server), at most half of a slice. It is left out at the
 beginning of every slice, of all configurations alike. Cycles count that lie in the measured window as a whole and in
 which every session, by the middle of every slice, has the slice's configuration; a change that is missing, failed or
-came later drops the cycle. Of two configurations, the cycles that begin with the other one than that with which the
-one before ended are left out (``SliceOrder.counts``).
+came later drops the cycle. Of two configurations, only cycles count that begin with the configuration with which the
+one before ended (``SliceOrder.counts``).
 
 An operation counts for each slice by the share of its time that lies in it after the washout, so that long and short
 operations at a boundary count alike and the throughput is unbiased. For latencies it belongs to the slice in which it
