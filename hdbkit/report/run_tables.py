@@ -96,7 +96,10 @@ def tail_table(tails: Mapping[str, Mapping[str, Tail]], noun: str) -> list[Table
     ]
     if not rows:
         return []
-    note = "95 % intervals, by how the share of slower ones varies along this run; another run may differ by more."
+    note = (
+        "95 % intervals, by how the share of slower ones varies along this run. They hold for what varies several "
+        "times within it; of a level that walks or changes once, another run may have another."
+    )
     head = ["latency (ms)", "quantile", "from", "to", f"{plural(noun)} beyond"]
     return [Table("How exact are the tails?", head, rows, [False, *[True] * 4], note=note)]
 
